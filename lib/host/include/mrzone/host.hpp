@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What this host and this process allow: limits, control groups, capabilities, mounts, mappings, IOMMU, nodes.
+//!
+//! Each function reads its facts anew, from files under a Root, and changes nothing. All are thread-safe.
+//! A fact that cannot be read is "unknown", which is never the same as "unlimited" or zero. Only bad_alloc is
+//! thrown.
+#pragma once
+
+#include <mrzone/base.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrz::host {
+
+//! Where /proc, /sys and the control groups are looked for. Tests give a folder of their own.
+class MRZ_API Root {
+  public:
+    Root() = default;
+    explicit Root(std::filesystem::path prefix) : prefix_{std::move(prefix)} {}
+
+    //! The file that stands for the absolute path \p absolute.
+    [[nodiscard]] std::filesystem::path operator()(std::string_view absolute) const;
+    //! The whole text of a file, or nothing if it cannot be read.
+    [[nodiscard]] std::optional<std::string> text(std::string_view absolute) const;
+    //! A file that holds one unsigned decimal number, or nothing.
+    [[nodiscard]] std::optional<std::uint64_t> number(std::string_view absolute) const;
+
+  private:
+    std::filesystem::path prefix_ = "/";
+};
+
+//! A limit that may be a number, none at all, or not to be known.
+class Limit {
+  public:
+    static constexpr Limit unknown() { return Limit{State::unknown, 0}; }
+    static constexpr Limit unlimited() { return Limit{State::unlimited, 0}; }
+    static constexpr Limit of(std::uint64_t value) { return Limit{State::value, value}; }
+
+    [[nodiscard]] constexpr bool is_unknown() const noexcept { return state_ == State::unknown; }
+    [[nodiscard]] constexpr bool is_unlimited() const noexcept { return state_ == State::unlimited; }
+    //! The number, if the limit is one.
+    [[nodiscard]] constexpr std::optional<std::uint64_t> value() const noexcept
+    {
+        return state_ == State::value ? std::optional{value_} : std::nullopt;
+    }
+
+    friend constexpr bool operator==(Limit, Limit) = default;
+
+  private:
+    enum class State { unknown, unlimited, value };
+    constexpr Limit(State state, std::uint64_t value) : state_{state}, value_{value} {}
+    State state_;
+    std::uint64_t value_;
+};
+
+//! Capabilities of this process that decide what it may do (CapEff of /proc/self/status).
+struct Capabilities {
+    std::optional<std::uint64_t> effective; //!< The bit mask; none if unknown.
+
+    [[nodiscard]] MRZ_API bool ipc_lock() const noexcept;  //!< Exempt from the locked-memory limit.
+    [[nodiscard]] MRZ_API bool sys_admin() const noexcept; //!< May read frames from pagemap.
+};
+MRZ_API Capabilities capabilities(const Root& root = {});
+
+//! The locked-memory limit and what counts against it, in bytes.
+struct LockedMemory {
+    Limit soft = Limit::unknown();
+    Limit hard = Limit::unknown();
+    std::optional<std::uint64_t> locked; //!< mlock()ed (VmLck).
+    std::optional<std::uint64_t> pinned; //!< Pinned for devices (VmPin); an RDMA registration is charged here.
+    bool exempt = false;                 //!< CAP_IPC_LOCK: the limit does not bind.
+};
+MRZ_API LockedMemory locked_memory(const Root& root = {});
+
+//! One control group's limit on one thing, in bytes.
+struct CgroupLimit {
+    std::string file; //!< The file that holds the limit, as an absolute path of the host.
+    Limit max = Limit::unknown();
+    std::optional<std::uint64_t> usage;
+};
+
+//! The limits that bind this process, its own group first, then each ancestor's.
+struct CgroupLimits {
+    std::vector<CgroupLimit> ancestry;
+    //! Whether every ancestor could be seen. In a container the outer groups cannot: then more may bind.
+    bool complete = false;
+
+    //! What may still be taken under all that is known; unlimited only if complete, and unknown otherwise when
+    //! nothing known binds.
+    [[nodiscard]] MRZ_API Limit headroom() const;
+    //! The group that leaves the least; nullptr if none has a number.
+    [[nodiscard]] MRZ_API const CgroupLimit* tightest() const;
+};
+//! The hugetlb controller's limits for one page size, of version 1 or 2, on pages in use (what fallocate and
+//! faults are charged to) or on reservations (what mmap is).
+enum class HugetlbCharge { usage, reservation };
+MRZ_API CgroupLimits hugetlb_cgroup(std::size_t page_size, HugetlbCharge charge, const Root& root = {});
+//! The memory controller's limits.
+MRZ_API CgroupLimits memory_cgroup(const Root& root = {});
+
+//! A mounted hugetlbfs.
+struct HugetlbfsMount {
+    std::filesystem::path path;
+    std::optional<std::size_t> page_size; //!< None where neither the mount nor the kernel says.
+    Limit size = Limit::unlimited();      //!< The mount's own size option, in bytes.
+    bool read_only = false;
+};
+MRZ_API std::vector<HugetlbfsMount> hugetlbfs_mounts(const Root& root = {});
+
+//! The page size that "a hugepage" means by default (Hugepagesize of /proc/meminfo), in bytes.
+MRZ_API std::optional<std::size_t> default_hugepage_size(const Root& root = {});
+
+//! How many memory mappings this process has, and may have (vm.max_map_count).
+struct Mappings {
+    Limit max = Limit::unknown();
+    std::optional<std::uint64_t> used;
+};
+MRZ_API Mappings mappings(const Root& root = {});
+
+//! What stands between a device's addresses and memory.
+enum class Iommu {
+    unknown,
+    none,
+    passthrough, //!< Present, and every group maps each address to itself.
+    translating, //!< Some group has a DMA mapping of its own: frames do not tell what a device sees.
+};
+MRZ_API Iommu iommu(const Root& root = {});
+MRZ_API std::string_view to_string(Iommu mode);
+
+//! A NUMA node with memory.
+struct Node {
+    int id = 0;
+    std::optional<std::uint64_t> memory_total; //!< Bytes.
+    std::optional<std::uint64_t> memory_free;  //!< Bytes.
+};
+//! In order of id; one node 0 with the whole memory where the kernel knows no nodes.
+MRZ_API std::vector<Node> nodes(const Root& root = {});
+
+//! The largest page shift that this kernel's RDMA drivers stand: 30 before Linux 6.13, which shift an int
+//! (mlx5's umr.c), 31 from then on. 30 where the version cannot be read.
+MRZ_API PageShift max_registration_shift(const Root& root = {});
+
+} // namespace mrz::host

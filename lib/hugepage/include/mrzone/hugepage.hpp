@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Page pools, frames and windows: hugepages taken from the kernel, arranged, and given back. Knows no DPDK.
+#pragma once
+
+#include <mrzone/base.hpp>
+#include <mrzone/host.hpp>
+#include <mrzone/plan.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mrz {
+
+// ---- Page pools --------------------------------------------------------------------------------------------------
+
+//! The kernel's hugepages of one size, on one NUMA node or on the whole machine. Counts are pages.
+struct Pool {
+    std::size_t page_size = 0; //!< Bytes.
+    std::optional<int> node;   //!< None: the whole machine.
+    std::uint64_t total = 0;   //!< In the pool, surplus included.
+    std::uint64_t free = 0;    //!< Not in use. Some may be reserved.
+    std::uint64_t surplus = 0; //!< In use beyond the size that was set; they vanish when freed.
+    //! Promised to mappings that have not touched them. The kernel counts this for the whole machine only.
+    std::uint64_t reserved = 0;
+    //! How far surplus may grow (nr_overcommit_hugepages); whole machine only.
+    std::uint64_t overcommit = 0;
+
+    //! Pages that can be taken now without overcommit.
+    [[nodiscard]] std::uint64_t available() const noexcept { return free > reserved ? free - reserved : 0; }
+};
+
+//! The hugepage sizes of this kernel in bytes, ascending; empty if it has none.
+MRZ_API std::vector<std::size_t> hugepage_sizes(const host::Root& root = {});
+//! Reads one pool. Throws Error: hugepages (EINVAL, naming the sizes there are) if the kernel lacks the size;
+//! hugepages (ENOENT) if the node does not exist.
+MRZ_API Pool read_pool(std::size_t page_size, std::optional<int> node = {}, const host::Root& root = {});
+
+//! What became of a request to change a pool.
+struct PoolChange {
+    Pool before;
+    std::uint64_t asked = 0; //!< Pages.
+    Pool after;
+
+    //! The kernel gave fewer, or could not take back pages in use.
+    [[nodiscard]] bool met() const noexcept { return after.total - after.surplus == asked; }
+};
+//! Asks the kernel for a pool of exactly \p pages and reads back what it did; a shortfall is not an error here.
+//! Lasts until changed again or reboot. Throws Error as read_pool() does, and permission (EACCES, EPERM, EROFS).
+MRZ_API PoolChange resize_pool(std::size_t page_size, std::optional<int> node, std::uint64_t pages,
+                               const host::Root& root = {});
+//! The cause of a pool that is too small by now: \p need pages where \p pool has fewer.
+MRZ_API Cause pool_too_small(const Pool& pool, std::uint64_t need);
+
+// ---- Frames ------------------------------------------------------------------------------------------------------
+
+//! The physical addresses behind a virtual range, one a page.
+struct Frames {
+    //! Stands for a page that is not present.
+    static constexpr DmaAddress absent{~std::uint64_t{0}};
+
+    std::vector<DmaAddress> addresses; //!< Empty if hidden.
+    bool hidden = false;               //!< Pages are present, but this process may not see where (CAP_SYS_ADMIN).
+    std::size_t absent_pages = 0;
+
+    //! Whether every page's frame is known.
+    [[nodiscard]] bool complete() const noexcept { return !hidden && absent_pages == 0; }
+};
+//! Reads /proc/self/pagemap, one entry a page of \p page. \p address and \p length are multiples of it.
+//! Throws Error: internal (the errno of open or read).
+MRZ_API Frames read_frames(const void* address, std::size_t length, PageShift page);
+
+// ---- Windows -----------------------------------------------------------------------------------------------------
+
+//! Owns one file descriptor.
+class FileDescriptor {
+  public:
+    FileDescriptor() = default;
+    explicit FileDescriptor(int fd) noexcept : fd_{fd} {}
+    FileDescriptor(FileDescriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept
+    {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    MRZ_API ~FileDescriptor();
+
+    [[nodiscard]] int get() const noexcept { return fd_; }
+
+  private:
+    int fd_ = -1;
+};
+
+//! How far a window's build has come, in bytes.
+struct BuildProgress {
+    std::size_t taken = 0;  //!< Zeroed so far.
+    std::size_t wanted = 0; //!< May grow when more pages are looked at.
+};
+
+struct WindowOptions {
+    std::size_t size = 0; //!< Bytes of the block; a multiple of page_size.
+    std::size_t page_size = std::size_t{2} << 20;
+    std::optional<int> node; //!< None: wherever the calling thread's memory policy says.
+    //! Threads that take (and so zero) pages, 1 to 6; 0: one for each whole GiB, at most the processors there are.
+    unsigned threads = 0;
+    //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size.
+    //! They are looked at only while the placement is not yet the best thinkable.
+    unsigned slack_percent = 100;
+    Limits limits = {.max_page_shift = host::max_registration_shift()};
+    //! Called from the building thread about ten times a second. If it throws, the build is undone and the exception
+    //! goes on to the caller.
+    std::function<void(const BuildProgress&)> progress;
+};
+
+//! Where the parts of a window are: enough for another process to map it at the same address.
+struct WindowMap {
+    struct Piece {
+        std::size_t offset = 0; //!< From the window's start, in bytes.
+        std::size_t length = 0; //!< Bytes.
+        std::size_t file = 0;   //!< Index of its file.
+        std::size_t file_offset = 0;
+    };
+    std::uintptr_t address = 0;
+    std::size_t length = 0;        //!< Header and block, bytes.
+    std::size_t header_length = 0; //!< Bytes before the block.
+    std::size_t page_size = 0;     //!< Of the block.
+    std::optional<int> node;
+    std::vector<Piece> pieces; //!< In virtual order, without holes.
+};
+
+//! Time spent in each phase of a build.
+struct BuildPhases {
+    std::chrono::nanoseconds take{}, frames{}, place{}, map{}, give_back{};
+};
+
+//! Virtual addresses filled with hugepages that were chosen, ordered and placed congruently: one header page for the
+//! use of a heap, then one block.
+//!
+//! Its pages are shared memory files without a name, so they are gone with the last process that has them, however
+//! it ends. A window may be read from several threads; it is built and destroyed by one.
+class MRZ_API Window {
+  public:
+    //! A header page is 2 MiB whatever the block's page size.
+    static constexpr std::size_t header_size = std::size_t{2} << 20;
+
+    //! Takes, arranges and maps the pages. On any failure all is given back.
+    //! Throws Error: invalid (size or page size), hugepages, cgroup, locked_memory or permission, or invalid with
+    //! ENOMEM where vm.max_map_count or the address space would not hold it; each before or after touching pages,
+    //! never by a signal.
+    static Window build(const WindowOptions& options);
+    //! Maps a window of another process. Throws Error: busy (EEXIST) if its addresses are taken here.
+    static Window attach(const WindowMap& map, std::vector<FileDescriptor> files);
+
+    Window(Window&&) noexcept;
+    Window& operator=(Window&&) noexcept;
+    ~Window(); //!< Unmaps, and gives the pages back in the order that keeps the pool sorted.
+
+    [[nodiscard]] std::byte* address() const noexcept; //!< Where the header begins.
+    [[nodiscard]] std::size_t length() const noexcept; //!< Header and block, bytes.
+    [[nodiscard]] std::span<std::byte> block() const noexcept;
+    [[nodiscard]] const WindowMap& map() const noexcept;
+    [[nodiscard]] std::span<const FileDescriptor> files() const noexcept;
+
+    //! Whether the frames could be read. Where they could not, the pages lie as they came.
+    [[nodiscard]] bool frames_known() const noexcept;
+    //! The block's layout; where frames are unknown, the worst that its pages allow.
+    [[nodiscard]] const Layout& layout() const noexcept;
+    //! One DMA address for each 2 MiB of header and block; empty if unknown.
+    [[nodiscard]] std::span<const DmaAddress> frames() const noexcept;
+    //! The plan for one key over the block, with iova = virtual address. Where frames are unknown it is what can be
+    //! promised, not what a device may find.
+    [[nodiscard]] Plan plan(const Limits& limits) const;
+    [[nodiscard]] const BuildPhases& phases() const noexcept;
+
+    //! Leaves the memory mapped and the files open until the process ends. For an owner that must not pull memory
+    //! away from under its users.
+    void abandon() noexcept;
+
+  private:
+    struct State;
+    explicit Window(std::unique_ptr<State> state) noexcept;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace mrz

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Arenas and zones: windows of hugepages as a DPDK heap, and named pieces of it.
+//!
+//! The application starts the EAL; mrzone never does. Every call here needs a running EAL and throws Error
+//! (unsupported, ENODEV) without one.
+#pragma once
+
+#include <mrzone/base.hpp>
+#include <mrzone/hugepage.hpp>
+#include <mrzone/plan.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct rte_memzone;
+
+namespace mrz {
+
+class Zone;
+
+//! How an arena takes its memory; see WindowOptions for each member that is not explained here.
+struct ArenaOptions {
+    std::size_t size = 0;
+    std::size_t page_size = std::size_t{2} << 20;
+    std::optional<int> node;
+    unsigned threads = 0;
+    unsigned slack_percent = 100;
+    std::function<void(const BuildProgress&)> progress;
+};
+
+//! Hugepage windows that are one DPDK heap, so that plain DPDK calls on socket_id() take memory from it.
+//!
+//! An Arena is a handle: the memory lives until the handle and every Zone of it are gone. Calls on one arena may
+//! come from several threads, except destruction and assignment of the handle itself; what windows() returned must
+//! not be used across grow() or close().
+class MRZ_API Arena {
+  public:
+    //! Builds the first window and makes a heap of it. \p name is 1 to 31 characters and names the DPDK heap.
+    //! A zone of exactly options.size, the first that is taken, fits and lies on the block.
+    //! Throws Error: as Window::build(); busy (EEXIST) if a heap has the name; invalid (EINVAL, ENAMETOOLONG);
+    //! unsupported (ENOSPC) if the EAL has no room for another heap or memory list, or in a secondary process.
+    static Arena build(std::string_view name, const ArenaOptions& options);
+    //! In a secondary process: maps all windows of the primary's arena at the same addresses.
+    //! Throws Error: unsupported where the EAL has no secondary processes (--in-memory, --no-shconf), or
+    //! in a primary; invalid (ENOENT) if the primary has no such arena; busy (EEXIST) if an address is taken.
+    static Arena attach(std::string_view name);
+
+    Arena(Arena&&) noexcept;
+    Arena& operator=(Arena&&) noexcept;
+    //! Gives the memory back when its last zone is gone too. Memory that DPDK still uses is kept, with one warning.
+    ~Arena();
+
+    //! Adds a window of \p size bytes; what is there does not move. Throws as build().
+    void grow(std::size_t size);
+    //! Takes the heap apart and gives all memory back. Throws Error: busy (EBUSY), naming the memzones that live in
+    //! it, and then nothing has changed. In a secondary it only detaches. Calling it again does nothing.
+    void close();
+
+    [[nodiscard]] const std::string& name() const noexcept;
+    //! The socket id that DPDK's allocation calls take for this heap (256 and above).
+    [[nodiscard]] int socket_id() const noexcept;
+    //! Bytes of all blocks.
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] std::span<const Window> windows() const;
+
+    //! Carves a zone of exactly \p size bytes, at an address that is a multiple of \p align (a power of two).
+    //! \p name is 1 to 31 characters, unique among memzones. Throws Error: busy (EEXIST); invalid (EINVAL);
+    //! hugepages (ENOMEM) if no window has that much left in one piece.
+    [[nodiscard]] Zone reserve(std::string_view name, std::size_t size, std::size_t align = 64);
+
+  private:
+    friend class Zone;
+    struct State;
+    explicit Arena(std::shared_ptr<State> state) noexcept;
+    std::shared_ptr<State> state_;
+};
+
+//! A named piece of an arena: an rte_memzone, freed when the Zone is destroyed.
+class MRZ_API Zone {
+  public:
+    Zone(Zone&&) noexcept;
+    Zone& operator=(Zone&&) noexcept;
+    ~Zone();
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+    [[nodiscard]] const rte_memzone* memzone() const noexcept;
+    //! The plan for one key over exactly this zone, with iova = virtual address.
+    [[nodiscard]] Plan plan(const Limits& limits) const;
+
+  private:
+    friend class Arena;
+    Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone) noexcept;
+    std::shared_ptr<Arena::State> arena_;
+    const rte_memzone* memzone_ = nullptr;
+};
+
+} // namespace mrz
