@@ -107,7 +107,7 @@ struct BuildProgress {
 struct WindowOptions {
     std::size_t size = 0; //!< Bytes of the block; a multiple of page_size.
     std::size_t page_size = std::size_t{2} << 20;
-    std::optional<int> node; //!< None: wherever the calling thread's memory policy says.
+    std::optional<int> node = {}; //!< None: wherever the calling thread's memory policy says.
     //! Threads that take (and so zero) pages, 1 to 6; 0: one for each whole GiB, at most the processors there are.
     unsigned threads = 0;
     //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size.
@@ -116,7 +116,7 @@ struct WindowOptions {
     Limits limits = {.max_page_shift = host::max_registration_shift()};
     //! Called from the building thread about ten times a second. If it throws, the build is undone and the exception
     //! goes on to the caller.
-    std::function<void(const BuildProgress&)> progress;
+    std::function<void(const BuildProgress&)> progress = {};
 };
 
 //! Where the parts of a window are: enough for another process to map it at the same address.

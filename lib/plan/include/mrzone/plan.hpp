@@ -60,7 +60,7 @@ struct Limits {
     PageShift max_page_shift{31};
     //! Longest DMA segment in bytes, a multiple of 4 KiB; a longer run is seen as broken there (2 GiB on older mlx5
     //! drivers). None: runs merge whatever their length.
-    std::optional<std::size_t> max_segment;
+    std::optional<std::size_t> max_segment = {};
     PageSizeRule rule = PageSizeRule::memory_region;
 };
 

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# From a bare Debian 12 to the main job: installs what is missing, builds for speed, runs `mrz demo`.
+# Arguments go to `mrz demo`, so `--size 256M` and `--json` work here, too.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=common/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common/setup.sh"
+
+need_root "$@"
+install_missing "${build_packages[@]}"
+build "$root/build-release" -Dbuildtype=release -- apps/mrz/mrz
+say "mrz demo $*"
+exec "$root/build-release/apps/mrz/mrz" demo "$@"

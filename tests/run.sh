@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Installs what is missing, builds, and runs the tests. The last line is "N passed, N failed, N skipped"; the exit
+# status is 0 only if something passed and nothing failed or was skipped.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../apps/common/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../apps/common/setup.sh"
+
+usage() {
+    cat <<END
+usage: sudo tests/run.sh [unit]
+
+  (nothing)  unit and system tests: reserves hugepages for the time of the run
+  unit       unit tests: no hugepages; needs root only if packages are missing
+END
+}
+
+# ---- Hugepages ----------------------------------------------------------------------------------------------------
+
+# Apart from the journal of mrz, whose restoring is itself under test.
+journal=/run/mrzone-tests.pools
+page_kb=2048
+wanted_pages=2600
+
+pool_files() {
+    ls -d /sys/devices/system/node/node*/hugepages/hugepages-*/nr_hugepages 2>/dev/null ||
+        ls -d /sys/kernel/mm/hugepages/hugepages-*/nr_hugepages 2>/dev/null || true
+}
+
+# "FILE VALUE" for every pool.
+pools_now() {
+    local file
+    for file in $(pool_files); do
+        printf '%s %s\n' "$file" "$(<"$file")"
+    done
+}
+
+# Pages that somebody holds, over all sizes.
+pages_in_use() {
+    local file in_use=0
+    for file in $(pool_files); do
+        in_use=$((in_use + $(<"$file") - $(<"${file%/*}/free_hugepages")))
+    done
+    echo "$in_use"
+}
+
+# Fails if the pools could not be put back.
+pools_back() {
+    [ -f "$journal" ] || return 0
+    local file value
+    while read -r file value; do
+        [ "$(<"$file")" = "$value" ] || echo "$value" >"$file" || true
+    done <"$journal"
+    if pools_now | cmp -s - "$journal"; then
+        say "hugepage pools are as they were"
+        rm -f "$journal"
+    else
+        say "hugepage pools could not be put back; they were, and are:"
+        diff "$journal" <(pools_now) >&2 || true
+        rm -f "$journal"
+        return 1
+    fi
+}
+
+reserve_pages() {
+    local available_kb pages size got
+    available_kb=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+    pages=$((available_kb / 2 / page_kb))
+    [ "$pages" -lt "$wanted_pages" ] || pages=$wanted_pages
+    size=/sys/kernel/mm/hugepages/hugepages-${page_kb}kB
+    [ -d "$size" ] || die "this kernel has no $page_kb-kB hugepages, which the system tests need"
+    # Written whole before anything changes: a kill from here on is undone by the next run.
+    pools_now >"$journal.new"
+    mv "$journal.new" "$journal"
+    [ "$(<"$size/nr_hugepages")" -ge "$pages" ] || echo "$pages" >"$size/nr_hugepages"
+    got=$(<"$size/nr_hugepages")
+    say "2-MiB hugepages for the tests: asked $pages, have $got"
+}
+
+# ---- Tests --------------------------------------------------------------------------------------------------------
+
+failed=0
+
+# run_suite SUITE PROCESSES
+run_suite() {
+    say "$1 tests"
+    MRZ_STRICT=1 GTEST_OUTPUT="xml:$results/$1/" \
+        meson test -C "$folder" --no-rebuild --suite "$1" --num-processes "$2" --print-errorlogs \
+        --timeout-multiplier 4 --logbase "$1" >&2 || failed=1
+}
+
+mode=${1-}
+[ $# -le 1 ] || mode=unknown
+case $mode in
+'') suites=(unit system) ;;
+unit) suites=(unit) ;;
+-h | --help)
+    usage
+    exit 0
+    ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac
+
+if [ "$mode" != unit ] || [ "$(id -u)" -eq 0 ]; then
+    need_root "$@"
+    install_missing "${build_packages[@]}" "${test_packages[@]}"
+fi
+
+folder=$root/build-tests
+build "$folder"
+results=$folder/results
+rm -rf -- "$results" "$folder/meson-logs/unit.json" "$folder/meson-logs/system.json"
+
+if [ "$mode" != unit ]; then
+    # Tests that a killed run left behind hold the lock until they end.
+    exec {lock}>/run/lock/mrzone-tests.lock
+    flock -n "$lock" || {
+        say "another run of the tests is at work; waiting for it"
+        flock -w 900 "$lock" || die "another run of the tests has held /run/lock/mrzone-tests.lock for 15 minutes"
+    }
+    pools_back || true
+    trap 'pools_back || true' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+fi
+
+for suite in "${suites[@]}"; do
+    if [ "$suite" = system ]; then
+        reserve_pages
+        before=$(pages_in_use)
+        run_suite system 1
+        after=$(pages_in_use)
+        if [ "$after" -gt "$before" ]; then
+            say "hugepages in use were $before before the system tests and are $after after them"
+            failed=1
+        fi
+    else
+        run_suite "$suite" "$(nproc)"
+    fi
+done
+if [ "$mode" != unit ]; then
+    pools_back || failed=1
+fi
+python3 "$root/tests/summary.py" "$folder" "${suites[@]}" || failed=1
+exit "$failed"

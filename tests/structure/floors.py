@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Proves the house: floors.py COMPILE_COMMANDS SOURCE_ROOT BUILT_FLOOR...
+
+Compiles snippets with the very commands that the build uses for each floor of lib/: an include of a floor below must
+compile, one of any other floor must not. Every public header must compile alone, without a warning.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import unittest
+
+# Which floors' headers a floor sees besides its own, as doc/architecture.md has it.
+SEES = {
+    "base": set(),
+    "host": {"base"},
+    "plan": {"base"},
+    "hugepage": {"base", "host", "plan"},
+    "zone": {"base", "host", "plan", "hugepage"},
+    "capi": {"base", "host", "plan", "hugepage", "zone"},
+}
+# Floors that know no DPDK.
+WITHOUT_DPDK = {"base", "host", "plan", "hugepage"}
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
+
+COMPILE_COMMANDS, SOURCE_ROOT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+BUILT = set(sys.argv[3:])
+
+
+def floor_commands():
+    """The compiler's command for one file of each floor, without that file and what it writes."""
+    commands = {}
+    for entry in json.loads(COMPILE_COMMANDS.read_text(encoding="utf-8")):
+        file = pathlib.Path(os.path.normpath(pathlib.Path(entry["directory"]) / entry["file"]))
+        parts = file.relative_to(SOURCE_ROOT).parts if file.is_relative_to(SOURCE_ROOT) else ()
+        if len(parts) < 3 or parts[0] != "lib" or parts[1] in commands:
+            continue
+        words = []
+        arguments = iter(shlex.split(entry["command"]))
+        for word in arguments:
+            if word in ("-o", "-MF", "-MQ"):
+                next(arguments)
+            elif word not in ("-c", "-MD", entry["file"]):
+                words.append(word)
+        commands[parts[1]] = (words, entry["directory"])
+    return commands
+
+
+def public_headers(floor):
+    return sorted(path.name for path in (SOURCE_ROOT / "lib" / floor / "include" / "mrzone").iterdir())
+
+
+def compiles(command, directory, source, language="c++"):
+    """(whether it does, what the compiler said)"""
+    result = subprocess.run(
+        [*command, "-fsyntax-only", "-x", language, "-"],
+        cwd=directory, input=source, text=True, capture_output=True, check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    return result.returncode == 0, result.stderr
+
+
+class Floors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.commands = floor_commands()
+
+    def each(self, cases, check):
+        """check(case) for all, as many at once as there are processors; returns the message of one that fails."""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            wrong = [message for message in pool.map(check, cases) if message]
+        self.assertFalse(wrong, "\n".join(["", *wrong]))
+
+    def test_every_floor_is_named_here_and_every_built_one_checked(self):
+        folders = {path.name for path in (SOURCE_ROOT / "lib").iterdir() if path.is_dir()}
+        self.assertEqual(folders, set(SEES))
+        self.assertEqual(set(self.commands), BUILT)
+
+    def test_includes_look_down_only(self):
+        def check(case):
+            floor, other, header = case
+            allowed = other == floor or other in SEES[floor]
+            good, said = compiles(*self.commands[floor], f"#include <mrzone/{header}>\n")
+            if good != allowed:
+                return f"lib/{floor} {'cannot' if allowed else 'can'} include <mrzone/{header}>: {said}"
+            if not good and "No such file" not in said:
+                return f"lib/{floor} cannot include <mrzone/{header}>, but for another reason: {said}"
+            return None
+
+        self.each([(floor, other, header) for floor in self.commands for other in SEES
+                   for header in public_headers(other)], check)
+
+    def test_lower_floors_know_no_dpdk(self):
+        def check(floor):
+            good, said = compiles(*self.commands[floor], "#include <rte_eal.h>\n")
+            if good != (floor not in WITHOUT_DPDK):
+                return f"lib/{floor} {'can' if good else 'cannot'} include <rte_eal.h>: {said}"
+            return None
+
+        self.each([floor for floor in self.commands if floor in WITHOUT_DPDK | {"zone"}], check)
+
+    def test_every_public_header_compiles_alone(self):
+        includes = [f"-I{SOURCE_ROOT}/lib/{floor}/include" for floor in SEES]
+
+        def check(case):
+            header, compiler, standard, language = case
+            good, said = compiles([compiler, f"-std={standard}", *WARNINGS, *includes], "/",
+                                  f"#include <mrzone/{header}>\n#include <mrzone/{header}>\n", language)
+            return None if good else f"{header} as {standard}: {said}"
+
+        headers = [header for floor in SEES for header in public_headers(floor)]
+        cases = [(header, "c++", "c++20", "c++") for header in headers]
+        cases += [(header, "cc", "c11", "c") for header in headers if header.endswith(".h")]
+        self.each(cases, check)
+
+
+unittest.main(argv=sys.argv[:1], verbosity=2)
