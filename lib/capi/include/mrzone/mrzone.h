@@ -54,6 +54,9 @@ MRZ_API int mrz_arena_grow(mrz_arena* arena, uint64_t size);
 /** \return the socket id for DPDK's allocation calls (256 and above). */
 MRZ_API int mrz_arena_socket_id(const mrz_arena* arena);
 
+/** In a secondary process, maps the windows that the primary has added since. \return as mrz_arena_attach(). */
+MRZ_API int mrz_arena_refresh(mrz_arena *arena);
+
 /**
  * Says what one key over each window costs, and why, a line a window.
  * \param text receives at most \p size bytes, always terminated if size > 0; may be NULL if size is 0.

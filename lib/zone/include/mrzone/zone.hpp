@@ -28,10 +28,10 @@ class Zone;
 struct ArenaOptions {
     std::size_t size = 0;
     std::size_t page_size = std::size_t{2} << 20;
-    std::optional<int> node;
+    std::optional<int> node = {};
     unsigned threads = 0;
     unsigned slack_percent = 100;
-    std::function<void(const BuildProgress&)> progress;
+    std::function<void(const BuildProgress&)> progress = {};
 };
 
 //! Hugepage windows that are one DPDK heap, so that plain DPDK calls on socket_id() take memory from it.
@@ -56,10 +56,14 @@ class MRZ_API Arena {
     //! Gives the memory back when its last zone is gone too. Memory that DPDK still uses is kept, with one warning.
     ~Arena();
 
-    //! Adds a window of \p size bytes; what is there does not move. Throws as build().
+    //! Adds a window of \p size bytes; what is there does not move. Throws as build(). Secondary processes must
+    //! refresh() before they touch what DPDK then allocates from it.
     void grow(std::size_t size);
+    //! In a secondary process: maps the windows that the primary has added since. Throws as attach().
+    void refresh();
     //! Takes the heap apart and gives all memory back. Throws Error: busy (EBUSY), naming the memzones that live in
-    //! it, and then nothing has changed. In a secondary it only detaches. Calling it again does nothing.
+    //! it, or saying that secondary processes are attached, and then nothing has changed. In a secondary it only
+    //! detaches. Calling it again does nothing; other calls on a closed arena throw Error (invalid, EBADF).
     void close();
 
     [[nodiscard]] const std::string& name() const noexcept;
@@ -95,9 +99,10 @@ class MRZ_API Zone {
 
   private:
     friend class Arena;
-    Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone) noexcept;
+    Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept;
     std::shared_ptr<Arena::State> arena_;
     const rte_memzone* memzone_ = nullptr;
+    std::size_t size_ = 0; // what was asked for: DPDK rounds a memzone's length up to a cache line
 };
 
 } // namespace mrz

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/zone.hpp>
+
+#include "arena_state.hpp"
+#include "dpdk.hpp"
+
+#include <rte_config.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace mrz {
+namespace {
+
+WindowOptions window_options(const ArenaOptions& options, std::size_t size)
+{
+    return {.size = size,
+            .page_size = options.page_size,
+            .node = options.node,
+            .threads = options.threads,
+            .slack_percent = options.slack_percent,
+            .progress = options.progress};
+}
+
+bool contains(const Window& window, const void* address)
+{
+    const auto* byte = static_cast<const std::byte*>(address);
+    return std::less_equal<>{}(window.address(), byte) && std::less<>{}(byte, window.address() + window.length());
+}
+
+struct Tenants {
+    std::span<const Window> windows;
+    unsigned count = 0;
+    std::string names;
+};
+
+void note_tenant(const rte_memzone* memzone, void* context)
+{
+    auto& tenants = *static_cast<Tenants*>(context);
+    if (std::ranges::none_of(tenants.windows, [&](const Window& window) { return contains(window, memzone->addr); }))
+        return;
+    if (++tenants.count <= 8)
+        tenants.names += (tenants.count == 1 ? " " : ", ") + std::string{memzone->name};
+}
+
+//! "memzones a, b and 3 other blocks"
+std::string name_tenants(std::span<const Window> windows, unsigned allocations)
+{
+    Tenants tenants{.windows = windows, .count = 0, .names = {}};
+    rte_memzone_walk(note_tenant, &tenants);
+    std::string text;
+    if (tenants.count > 0)
+        text = "memzones" + tenants.names + (tenants.count > 8 ? ", …" : "");
+    if (allocations > tenants.count)
+        text += (text.empty() ? "" : " and ") + std::to_string(allocations - tenants.count) + " rte_malloc blocks";
+    return text;
+}
+
+[[noreturn]] void refuse_to_close(const std::string& name, std::string limit, std::uint64_t present,
+                                  std::string remedy)
+{
+    throw Error{EBUSY,
+                {.trouble = Trouble::busy,
+                 .what = "cannot close the arena \"" + name + '"',
+                 .limit = std::move(limit),
+                 .present = present,
+                 .need = 0,
+                 .remedy = std::move(remedy)}};
+}
+
+} // namespace
+
+Arena::State::State(std::string arena_name, Heap::Role role)
+    : name{std::move(arena_name)}, heap{std::in_place, name, role}, socket_id{heap->socket_id()}
+{
+    if (role == Heap::Role::owner)
+        offer.emplace(name);
+}
+
+Arena::State::~State()
+{
+    try {
+        dismantle();
+    } catch (const std::exception& busy) {
+        // Memory in use is never pulled away: it stays until the process ends.
+        log(Severity::warning, std::string{busy.what()} + "; its memory is kept until the process ends");
+        for (Window& window : windows)
+            window.abandon();
+        if (heap)
+            heap->leave();
+    }
+}
+
+void Arena::State::add(Window window)
+{
+    // Room first: once the heap has the window, nothing may fail.
+    windows.reserve(windows.size() + 1);
+    heap->add(window);
+    windows.push_back(std::move(window));
+    if (offer)
+        offer->publish(windows);
+}
+
+void Arena::State::dismantle()
+{
+    if (!heap)
+        return;
+    if (offer) {
+        // Checked before anything is taken apart, so that a refusal changes nothing.
+        if (const unsigned allocations = heap->allocations(); allocations > 0)
+            refuse_to_close(name, "blocks allocated from it (" + name_tenants(windows, allocations) + ')',
+                            allocations, "free them first (rte_mempool_free, rte_memzone_free, rte_free)");
+        if (const std::size_t attached = offer->attached(); attached > 0)
+            refuse_to_close(name, "windows mapped by secondary processes", attached,
+                            "let them close the arena first");
+        offer->publish({});
+    }
+    while (!windows.empty()) {
+        try {
+            heap->remove(windows.back());
+        } catch (...) {
+            // Somebody allocated meanwhile: what is left is still a whole arena.
+            if (offer)
+                offer->publish(windows);
+            throw;
+        }
+        windows.pop_back();
+        if (!leases.empty())
+            leases.pop_back();
+    }
+    offer.reset();
+    heap.reset();
+}
+
+void Arena::State::require_open() const
+{
+    if (!heap)
+        throw Error{EBADF,
+                    {.trouble = Trouble::invalid,
+                     .what = "the arena \"" + name + "\" is closed",
+                     .limit = "",
+                     .remedy = "build it anew"}};
+}
+
+Arena::Arena(std::shared_ptr<State> state) noexcept : state_{std::move(state)} {}
+Arena::Arena(Arena&&) noexcept = default;
+Arena& Arena::operator=(Arena&&) noexcept = default;
+Arena::~Arena() = default;
+
+Arena Arena::build(std::string_view name, const ArenaOptions& options)
+{
+    require_eal();
+    check_name("an arena", name);
+    if (is_secondary())
+        throw Error{ENOTSUP,
+                    {.trouble = Trouble::unsupported,
+                     .what = "cannot build the arena \"" + std::string{name} + "\" in a secondary process",
+                     .limit = "",
+                     .remedy = "build it in the primary process and attach it here"}};
+    // The heap is made first: it is cheap, and settles whether the name is free before pages are touched.
+    const auto state = std::make_shared<State>(std::string{name}, Heap::Role::owner);
+    state->options = options;
+    Window window = Window::build(window_options(options, options.size));
+    const std::lock_guard lock{state->mutex};
+    state->add(std::move(window));
+    return Arena{state};
+}
+
+Arena Arena::attach(std::string_view name)
+{
+    require_eal();
+    check_name("an arena", name);
+    if (!is_secondary())
+        throw Error{ENOTSUP,
+                    {.trouble = Trouble::unsupported,
+                     .what = "cannot attach the arena \"" + std::string{name} + "\" in a primary process",
+                     .limit = "",
+                     .remedy = "attach it in a process started with --proc-type=secondary; under --in-memory or "
+                               "--no-shconf there are none"}};
+    static_cast<void>(count_shared_windows(std::string{name})); // a clear error before the heap is looked for
+    Arena arena{std::make_shared<State>(std::string{name}, Heap::Role::guest)};
+    arena.refresh();
+    return arena;
+}
+
+void Arena::grow(std::size_t size)
+{
+    std::optional<WindowOptions> options;
+    {
+        const std::lock_guard lock{state_->mutex};
+        state_->require_open();
+        if (!state_->offer)
+            throw Error{ENOTSUP,
+                        {.trouble = Trouble::unsupported,
+                         .what = "cannot grow the arena \"" + state_->name + "\" in a secondary process",
+                         .limit = "",
+                         .remedy = "grow it in the primary process, and refresh it here"}};
+        options = window_options(state_->options, size);
+    }
+    // Without the lock: taking pages is slow, and nobody sees them yet.
+    Window window = Window::build(*options);
+    const std::lock_guard lock{state_->mutex};
+    state_->require_open();
+    state_->add(std::move(window));
+}
+
+void Arena::refresh()
+{
+    const std::lock_guard lock{state_->mutex};
+    state_->require_open();
+    if (state_->offer)
+        return; // a primary has all its windows
+    const std::size_t windows = count_shared_windows(state_->name);
+    while (state_->windows.size() < windows) {
+        SharedWindow shared = map_shared_window(state_->name, state_->windows.size());
+        state_->leases.reserve(state_->leases.size() + 1);
+        state_->add(std::move(shared.window));
+        state_->leases.push_back(std::move(shared.lease));
+    }
+}
+
+void Arena::close()
+{
+    const std::lock_guard lock{state_->mutex};
+    state_->dismantle();
+}
+
+const std::string& Arena::name() const noexcept
+{
+    return state_->name;
+}
+
+int Arena::socket_id() const noexcept
+{
+    return state_->socket_id;
+}
+
+std::size_t Arena::size() const
+{
+    const std::lock_guard lock{state_->mutex};
+    std::size_t bytes = 0;
+    for (const Window& window : state_->windows)
+        bytes += window.block().size();
+    return bytes;
+}
+
+std::span<const Window> Arena::windows() const
+{
+    const std::lock_guard lock{state_->mutex};
+    return state_->windows;
+}
+
+} // namespace mrz

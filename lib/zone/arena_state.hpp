@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What an Arena's handle and its zones own together.
+#pragma once
+
+#include "heap.hpp"
+#include "sharing.hpp"
+
+#include <mrzone/zone.hpp>
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mrz {
+
+struct Arena::State {
+    explicit State(std::string arena_name, Heap::Role role);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
+
+    //! Adds a window to the heap and, in a primary, offers it to secondaries. Call with the mutex held.
+    void add(Window window);
+    //! Removes all windows and the heap, or throws Error (busy) with nothing changed. Call with the mutex held.
+    void dismantle();
+    //! Throws Error (invalid, EBADF) once the arena is closed. Call with the mutex held.
+    void require_open() const;
+
+    const std::string name;
+    mutable std::mutex mutex;   //!< Guards what follows.
+    std::optional<Heap> heap;   //!< None once closed.
+    std::optional<Offer> offer; //!< In a primary.
+    std::vector<Window> windows;
+    std::vector<Lease> leases; //!< In a secondary: one a window.
+    ArenaOptions options;      //!< Of build(), for windows that are added later.
+    int socket_id = -1;
+};
+
+} // namespace mrz

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap.hpp"
+
+#include "dpdk.hpp"
+
+#include <rte_config.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include <cerrno>
+#include <vector>
+
+namespace mrz {
+namespace {
+
+//! The EAL IOVAs of a window, one for each 2 MiB: what DPDK calls by this name is a DMA address in mode PA and a
+//! virtual one in mode VA. Empty where mode PA would need frames that nobody may read.
+std::vector<rte_iova_t> eal_iovas(const Window& window)
+{
+    std::vector<rte_iova_t> iovas;
+    const std::size_t pages = window.length() / Window::header_size;
+    iovas.reserve(pages);
+    if (rte_eal_iova_mode() == RTE_IOVA_VA) {
+        const auto start = reinterpret_cast<std::uintptr_t>(window.address());
+        for (std::size_t page = 0; page < pages; ++page)
+            iovas.push_back(start + page * Window::header_size);
+    } else {
+        for (const DmaAddress frame : window.frames())
+            iovas.push_back(frame.value());
+    }
+    return iovas;
+}
+
+} // namespace
+
+Heap::Heap(std::string name, Role role) : name_{std::move(name)}, role_{role}
+{
+    if (role_ == Role::owner && rte_malloc_heap_create(name_.c_str()) != 0)
+        throw dpdk_error(rte_errno, "cannot create the heap \"" + name_ + '"');
+    socket_id_ = rte_malloc_heap_get_socket(name_.c_str());
+    if (socket_id_ < 0)
+        throw dpdk_error(rte_errno, "cannot find the heap \"" + name_ + '"');
+}
+
+Heap::~Heap()
+{
+    if (role_ == Role::owner && !left_ && rte_malloc_heap_destroy(name_.c_str()) != 0)
+        log(Severity::warning, "the empty heap \"" + name_ + "\" could not be destroyed: " + rte_strerror(rte_errno));
+}
+
+void Heap::add(const Window& window)
+{
+    if (role_ == Role::guest) {
+        if (rte_malloc_heap_memory_attach(name_.c_str(), window.address(), window.length()) != 0)
+            throw dpdk_error(rte_errno, "cannot attach memory of the heap \"" + name_ + '"');
+        return;
+    }
+    std::vector<rte_iova_t> iovas = eal_iovas(window);
+    if (iovas.empty())
+        log_once(Severity::warning,
+                 "the EAL uses physical addresses, but frames are hidden: no device can use memory "
+                 "of the heap \"" +
+                     name_ + "\"; start the EAL with --iova-mode=va, or run with CAP_SYS_ADMIN");
+    if (rte_malloc_heap_memory_add(
+            name_.c_str(), window.address(), window.length(), iovas.empty() ? nullptr : iovas.data(),
+            static_cast<unsigned>(window.length() / Window::header_size), Window::header_size) != 0)
+        throw dpdk_error(rte_errno, "cannot add " + format_size(window.length()) + " to the heap \"" + name_ + '"');
+}
+
+void Heap::remove(const Window& window)
+{
+    const auto take_out = role_ == Role::guest ? rte_malloc_heap_memory_detach : rte_malloc_heap_memory_remove;
+    if (take_out(name_.c_str(), window.address(), window.length()) != 0)
+        throw dpdk_error(rte_errno,
+                         "cannot remove " + format_size(window.length()) + " from the heap \"" + name_ + '"');
+}
+
+unsigned Heap::allocations() const
+{
+    rte_malloc_socket_stats stats{};
+    return rte_malloc_get_socket_stats(socket_id_, &stats) == 0 ? stats.alloc_count : 0;
+}
+
+} // namespace mrz

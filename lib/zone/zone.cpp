@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/zone.hpp>
+
+#include "arena_state.hpp"
+#include "dpdk.hpp"
+
+#include <rte_config.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+namespace mrz {
+namespace {
+
+//! The layout of part of a window. It may begin in the header page, where a heap puts what fits there.
+Layout layout_of_part(const Window& window, std::size_t offset, std::size_t length)
+{
+    const std::span<const DmaAddress> frames = window.frames();
+    const std::size_t page_size = window.map().page_size;
+    Layout layout;
+    while (length > 0) {
+        const std::size_t unit = offset / Window::header_size;
+        const std::size_t within = offset % Window::header_size;
+        const std::size_t step = std::min(length, Window::header_size - within);
+        // Where frames are unknown, no two pages are taken to be contiguous.
+        const std::size_t page = (offset + page_size - window.map().header_length) / page_size;
+        const DmaAddress frame =
+            frames.empty() ? DmaAddress{page * 2 * page_size + offset % page_size - within} : frames[unit];
+        layout.append(frame + within, step);
+        offset += step;
+        length -= step;
+    }
+    return layout;
+}
+
+} // namespace
+
+Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
+{
+    check_name("a zone", name);
+    const std::string what = "cannot reserve " + format_size(size) + " as \"" + std::string{name} +
+                             "\" in the arena \"" + state_->name + '"';
+    if (size == 0 || !std::has_single_bit(align))
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = what + " aligned to " + std::to_string(align),
+                     .limit = "",
+                     .remedy = "give a size above zero and a power of two as alignment"}};
+    {
+        const std::lock_guard lock{state_->mutex};
+        state_->require_open();
+    }
+    const std::string terminated{name};
+    const rte_memzone* memzone =
+        rte_memzone_reserve_aligned(terminated.c_str(), size, state_->socket_id, 0, static_cast<unsigned>(align));
+    if (memzone != nullptr)
+        return Zone{state_, memzone, size};
+    if (rte_errno != ENOMEM)
+        throw dpdk_error(rte_errno, what);
+    rte_malloc_socket_stats stats{};
+    rte_malloc_get_socket_stats(state_->socket_id, &stats);
+    throw Error{ENOMEM,
+                {.trouble = Trouble::hugepages,
+                 .what = what,
+                 .limit = "its longest free piece in bytes",
+                 .present = stats.greatest_free_size,
+                 .need = size,
+                 .remedy = "let the arena grow by a window of that size"}};
+}
+
+Zone::Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept
+    : arena_{std::move(arena)}, memzone_{memzone}, size_{size}
+{
+}
+
+Zone::Zone(Zone&& other) noexcept
+    : arena_{std::move(other.arena_)}, memzone_{std::exchange(other.memzone_, nullptr)}, size_{other.size_}
+{
+}
+
+Zone& Zone::operator=(Zone&& other) noexcept
+{
+    std::swap(arena_, other.arena_);
+    std::swap(memzone_, other.memzone_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+Zone::~Zone()
+{
+    if (memzone_ != nullptr && rte_memzone_free(memzone_) != 0)
+        log(Severity::warning, std::string{"a zone could not be freed: "} + rte_strerror(rte_errno));
+}
+
+std::span<std::byte> Zone::bytes() const noexcept
+{
+    return {static_cast<std::byte*>(memzone_->addr), size_};
+}
+
+const rte_memzone* Zone::memzone() const noexcept
+{
+    return memzone_;
+}
+
+Plan Zone::plan(const Limits& limits) const
+{
+    const std::lock_guard lock{arena_->mutex};
+    const std::span<std::byte> range = bytes();
+    for (const Window& window : arena_->windows) {
+        const std::size_t offset = static_cast<std::size_t>(range.data() - window.address());
+        if (range.data() >= window.address() && offset < window.length())
+            return make_plan(layout_of_part(window, offset, range.size()),
+                             Iova{reinterpret_cast<std::uintptr_t>(range.data())}, limits);
+    }
+    throw Error{EFAULT,
+                {.trouble = Trouble::internal,
+                 .what = "a zone lies outside its arena",
+                 .limit = "",
+                 .remedy = "do not free its memzone by hand"}};
+}
+
+} // namespace mrz
