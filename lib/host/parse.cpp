@@ -24,10 +24,16 @@ std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b)
     return result;
 }
 
-std::vector<std::string_view> lines(std::string_view text)
+std::string_view without_newline(std::string_view text)
 {
     if (text.ends_with('\n'))
         text.remove_suffix(1);
+    return text;
+}
+
+std::vector<std::string_view> lines(std::string_view text)
+{
+    text = without_newline(text);
     if (text.empty())
         return {};
     return split(text, '\n');

@@ -15,6 +15,8 @@ std::optional<std::uint64_t> to_number(std::string_view digits, int base = 10);
 //! a * b, or nothing if it overflows.
 std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b);
 
+//! The text without the newline that ends it.
+std::string_view without_newline(std::string_view text);
 //! The lines of a text, without their newlines.
 std::vector<std::string_view> lines(std::string_view text);
 //! The words between spaces and tabs.

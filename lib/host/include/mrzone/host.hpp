@@ -62,6 +62,9 @@ class Limit {
 //! Capabilities of this process that decide what it may do (CapEff of /proc/self/status).
 struct Capabilities {
     std::optional<std::uint64_t> effective; //!< The bit mask; none if unknown.
+    //! False in a user namespace of its own (a rootless container), where the mask does not hold against the kernel's
+    //! limits: then neither of the two below is true.
+    bool in_initial_namespace = true;
 
     [[nodiscard]] MRZ_API bool ipc_lock() const noexcept;  //!< Exempt from the locked-memory limit.
     [[nodiscard]] MRZ_API bool sys_admin() const noexcept; //!< May read frames from pagemap.

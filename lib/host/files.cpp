@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "files.hpp"
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace mrz::host {
+
+bool read_in_chunks(const std::filesystem::path& file, const std::function<void(std::string_view)>& take)
+{
+    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct Closer {
+        int fd;
+        ~Closer() { close(fd); }
+    } const closer{fd};
+
+    // Files of /proc and /sys have size 0 or one page in stat, whatever they hold: only reading to the end tells.
+    std::array<char, 16384> chunk{};
+    while (true) {
+        const ssize_t got = read(fd, chunk.data(), chunk.size());
+        if (got == 0)
+            return true;
+        if (got > 0)
+            take({chunk.data(), static_cast<std::size_t>(got)});
+        else if (errno != EINTR)
+            return false;
+    }
+}
+
+std::optional<std::vector<std::string>> names_in(const std::filesystem::path& folder)
+{
+    std::error_code error;
+    std::vector<std::string> names;
+    for (std::filesystem::directory_iterator entry{folder, error}; !error && entry != end(entry);
+         entry.increment(error))
+        names.push_back(entry->path().filename());
+    if (error)
+        return std::nullopt;
+    return names;
+}
+
+bool is_missing(const std::filesystem::path& file)
+{
+    std::error_code error;
+    return std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found;
+}
+
+} // namespace mrz::host
