@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# run.sh BUILD_FOLDER SOURCE_ROOT
+# Installs the build into a folder of its own, builds the examples outside of the tree as a user would, with nothing
+# but pkg-config to guide them, and runs them on real hugepages.
+set -euo pipefail
+build=$1
+source_root=$2
+
+skip() {
+    echo "needed here: $1"
+    [ -z "${MRZ_STRICT-}" ] || exit 1
+    exit 77
+}
+
+[ "$(id -u)" -eq 0 ] || skip "root, for hugepages and their frames"
+free=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages 2>/dev/null || echo 0)
+[ "$free" -ge 256 ] || skip "256 free 2-MiB hugepages, there are $free; try: mrz pools set 512M@2M"
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+
+DESTDIR=$work/stage meson install -C "$build" --no-rebuild --quiet
+pc=$(find "$work/stage" -name mrzone.pc)
+[ -n "$pc" ] || {
+    echo "no mrzone.pc was installed"
+    exit 1
+}
+# The staged copy is used where it lies.
+prefix=$(sed -n 's/^prefix=//p' "$pc")
+sed -i "s|^prefix=.*|prefix=$work/stage$prefix|" "$pc"
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir mrzone)
+export LD_LIBRARY_PATH
+
+mkdir "$work/c"
+cp "$source_root"/doc/examples/c/*.c "$work/c"
+cp -r "$source_root/doc/examples/cpp" "$work/cpp"
+
+echo "== C"
+cd "$work/c"
+# shellcheck disable=SC2046 # words are wanted
+cc -std=c11 -Wall -Wextra -Werror -o pool_from_arena pool_from_arena.c $(pkg-config --cflags --libs mrzone libdpdk)
+echo "== C++"
+cd "$work/cpp"
+meson setup build -Dwerror=true
+ninja -C build
+
+for program in "$work/c/pool_from_arena" "$work/cpp/build/pool_from_arena"; do
+    echo "== $program"
+    # The library is the one that was just installed, and no other.
+    ldd "$program" | grep -F "libmrzone.so.0 => $LD_LIBRARY_PATH/"
+    "$program" --in-memory --no-pci --no-telemetry -l 0 --log-level error | tee "$work/output"
+    # 8191 buffers were had from a heap that is not the EAL's own, and the plan was said.
+    grep -Eq '^8191 buffers from socket (25[6-9]|2[6-9][0-9])$' "$work/output"
+    grep -Eq '1 key, 1 entry of ' "$work/output"
+done
+
+left=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages)
+[ "$left" -eq "$free" ] || {
+    echo "$free hugepages were free before, $left are now"
+    exit 1
+}
