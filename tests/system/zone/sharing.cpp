@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/zone.hpp>
+
+#include "support/eal.hpp"
+#include "support/in_child.hpp"
+#include "support/pool_guard.hpp"
+#include "support/require.hpp"
+
+#include <gtest/gtest.h>
+
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <poll.h>
+#include <stdexcept>
+#include <string>
+
+using namespace mrz;
+using namespace mrz::test;
+
+namespace {
+
+//! Lets one process wait for another: a byte through a pipe. Bounded, so that a failure elsewhere ends the wait.
+class Step {
+  public:
+    Step() { EXPECT_EQ(pipe(ends_.data()), 0); }
+    void done() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
+    void wait() const
+    {
+        pollfd ready{.fd = ends_[0], .events = POLLIN, .revents = 0};
+        if (poll(&ready, 1, 60'000) != 1)
+            throw std::runtime_error{"the other process did not come this far"};
+        char byte = 0;
+        EXPECT_EQ(read(ends_[0], &byte, 1), 1);
+    }
+
+  private:
+    std::array<int, 2> ends_{};
+};
+
+class Sharing : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        MRZ_REQUIRE(geteuid() == 0, "needs root");
+        pool_.emplace(2_MiB, 256);
+    }
+    std::string prefix() const { return "--file-prefix=mrzshare" + std::to_string(getpid()); }
+
+    std::optional<PoolGuard> pool_;
+};
+
+int errno_of(const std::function<void()>& call)
+{
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.error_number();
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
+{
+    const std::string prefix = this->prefix();
+    const Step built, attached, grown, refreshed, left;
+    const pid_t primary = start_child([&] {
+        const Eal eal{{prefix, "--huge-unlink"}};
+        Arena arena = Arena::build("data", {.size = 32_MiB});
+        rte_mempool* pool = rte_pktmbuf_pool_create("rx", 1023, 0, 0, 1024, arena.socket_id());
+        ASSERT_NE(pool, nullptr);
+        const Zone zone = arena.reserve("table", 4_MiB);
+        zone.bytes()[0] = std::byte{0x11};
+        built.done();
+        attached.wait();
+        EXPECT_EQ(zone.bytes()[1], std::byte{0x22});
+        arena.grow(16_MiB);
+        const Zone second = arena.reserve("second", 16_MiB);
+        second.bytes()[0] = std::byte{0x33};
+        grown.done();
+        refreshed.wait();
+        rte_mempool_free(pool);
+        left.wait();
+    });
+    const pid_t secondary = start_child([&] {
+        built.wait();
+        const Eal eal{{prefix, "--proc-type=secondary"}};
+        EXPECT_EQ(errno_of([] { Arena::build("mine", {.size = 2_MiB}); }), ENOTSUP);
+        EXPECT_EQ(errno_of([] { Arena::attach("nobody"); }), ENOENT);
+        Arena arena = Arena::attach("data");
+        EXPECT_EQ(arena.size(), 32_MiB);
+        const rte_memzone* table = rte_memzone_lookup("table");
+        ASSERT_NE(table, nullptr);
+        auto* bytes = static_cast<std::byte*>(table->addr);
+        EXPECT_EQ(bytes[0], std::byte{0x11});
+        bytes[1] = std::byte{0x22};
+        rte_mempool* pool = rte_mempool_lookup("rx");
+        ASSERT_NE(pool, nullptr);
+        rte_mbuf* packet = rte_pktmbuf_alloc(pool);
+        ASSERT_NE(packet, nullptr);
+        std::memset(packet->buf_addr, 1, packet->buf_len);
+        rte_pktmbuf_free(packet);
+        EXPECT_EQ(errno_of([&] { arena.grow(2_MiB); }), ENOTSUP);
+        attached.done();
+        grown.wait();
+        arena.refresh();
+        EXPECT_EQ(arena.size(), 48_MiB);
+        EXPECT_EQ(static_cast<std::byte*>(rte_memzone_lookup("second")->addr)[0], std::byte{0x33});
+        arena.close();
+        refreshed.done();
+        left.done();
+    });
+    expect_success(secondary);
+    expect_success(primary);
+}
+
+TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
+{
+    const std::string prefix = this->prefix();
+    const Step built, attached, refused, killed;
+    const pid_t primary = start_child([&] {
+        const Eal eal{{prefix, "--huge-unlink"}};
+        Arena arena = Arena::build("data", {.size = 8_MiB});
+        built.done();
+        attached.wait();
+        EXPECT_EQ(errno_of([&] { arena.close(); }), EBUSY);
+        EXPECT_EQ(arena.size(), 8_MiB);
+        refused.done();
+        killed.wait();
+        arena.close();
+        EXPECT_EQ(arena.size(), 0u);
+    });
+    const pid_t secondary = start_child([&] {
+        built.wait();
+        const Eal eal{{prefix, "--proc-type=secondary"}};
+        const Arena arena = Arena::attach("data");
+        attached.done();
+        pause();
+    });
+    refused.wait();
+    kill(secondary, SIGKILL);
+    EXPECT_TRUE(WIFSIGNALED(wait_for(secondary)));
+    killed.done();
+    expect_success(primary);
+}
+
+TEST_F(Sharing, WhereTheEalHasNoSecondariesThatIsSaid)
+{
+    in_child([] {
+        const Eal eal{{"--in-memory"}};
+        const Arena arena = Arena::build("data", {.size = 2_MiB});
+        EXPECT_EQ(errno_of([] { Arena::attach("data"); }), ENOTSUP);
+    });
+}
