@@ -111,7 +111,11 @@ if [ "$mode" != unit ] || [ "$(id -u)" -eq 0 ]; then
 fi
 
 folder=$root/build-tests
-build "$folder"
+build "$folder" || {
+    echo "failed: the build in $folder"
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+}
 results=$folder/results
 rm -rf -- "$results" "$folder/meson-logs/unit.json" "$folder/meson-logs/system.json"
 

@@ -72,7 +72,7 @@ build() {
         # New, or left by a configuration that was killed.
         rm -rf -- "$folder"
         say "configuring and building in $folder"
-        meson setup "${options[@]}" "$folder" "$root" >&2
+        meson setup "${options[@]}" "$folder" "$root" >&2 || return
     fi
     ninja -C "$folder" "$@" >&2
 }
