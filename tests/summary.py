@@ -35,7 +35,7 @@ def main():
     def count(name, result, detail=""):
         counts[result] += 1
         if result != "passed":
-            remarks.append(f"{result}: {name} {detail}".rstrip())
+            remarks.append(" ".join(f"{result}: {name} {detail}".split()))
 
     for suite in sys.argv[2:]:
         log = build / "meson-logs" / f"{suite}.json"
