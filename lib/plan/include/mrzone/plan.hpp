@@ -37,7 +37,7 @@ class MRZ_API Layout {
     static Layout worst_case(PageShift page, std::size_t count);
 
     //! Appends \p length bytes at \p dma, merged with the last extent where they are contiguous.
-    //! Throws Error (EINVAL) if length is zero, or dma + length or the sum of lengths passes 2^64.
+    //! Throws Error (EINVAL) if length is zero, dma + length passes 2^64, or the sum of lengths reaches it.
     void append(DmaAddress dma, std::size_t length);
 
     [[nodiscard]] std::span<const Extent> extents() const noexcept { return extents_; }
@@ -136,7 +136,9 @@ struct Placement {
 //!
 //! With limits.max_page_shift below 31 the address differs from the DMA address in the bit of that shift where it
 //! matters, so that no driver is led to a page larger than its kernel stands.
-//! Throws Error (EINVAL) if count is zero or more than there are, a frame is not page aligned, or one is there twice.
+//! Under PageSizeRule::umem the block also begins and ends at its page size, as that rule asks.
+//! Throws Error (EINVAL) if count is zero or more than there are, a frame is not page aligned, or one is there twice;
+//! and as make_plan() does where the limits contradict or leave no page size.
 MRZ_API Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count, const Limits& limits);
 
 } // namespace mrz
