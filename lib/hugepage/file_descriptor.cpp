@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/hugepage.hpp>
+
+#include <unistd.h>
+
+namespace mrz {
+
+FileDescriptor::~FileDescriptor()
+{
+    if (fd_ >= 0)
+        ::close(fd_);
+}
+
+} // namespace mrz

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/hugepage.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace mrz {
+namespace {
+
+// Bits of an entry: Linux Documentation/admin-guide/mm/pagemap.rst.
+constexpr std::uint64_t present_bit = std::uint64_t{1} << 63;
+constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
+
+[[noreturn]] void fail(int error)
+{
+    throw Error{error,
+                {.trouble = Trouble::internal,
+                 .what = "reading frames",
+                 .limit = std::string{"/proc/self/pagemap: "} + std::strerror(error),
+                 .remedy = "check that /proc is mounted"}};
+}
+
+void read_entries(int fd, std::uint64_t first, std::span<std::uint64_t> entries)
+{
+    std::size_t done = 0;
+    while (done < entries.size_bytes()) {
+        const ssize_t got = ::pread(fd, reinterpret_cast<std::byte*>(entries.data()) + done,
+                                    entries.size_bytes() - done, static_cast<off_t>(first * 8 + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            fail(got == 0 ? EIO : errno);
+        done += static_cast<std::size_t>(got);
+    }
+}
+
+} // namespace
+
+Frames read_frames(const void* address, std::size_t length, PageShift page)
+{
+    const auto base = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    if (page.bytes() < base || begin % page.bytes() != 0 || length % page.bytes() != 0)
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "reading frames of " + format_size(length) + " at " + format_hex(begin),
+                     .limit = "address and length must be multiples of the page size, " + format_size(page.bytes()),
+                     .remedy = "align them"}};
+
+    Frames frames;
+    const std::size_t count = length >> page.value();
+    const FileDescriptor fd{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    if (fd.get() < 0) {
+        // A process that changed its user may not even open its own file: no more hidden than zeroes.
+        if (errno != EACCES && errno != EPERM)
+            fail(errno);
+        frames.hidden = count > 0;
+        return frames;
+    }
+
+    // One entry a page: a hugepage's other entries say nothing new, and the kernel takes its time to make them.
+    const std::size_t stride = page.bytes() / base;
+    std::vector<std::uint64_t> entries(count);
+    if (stride == 1)
+        read_entries(fd.get(), begin / base, entries);
+    else
+        for (std::size_t i = 0; i < count; ++i)
+            read_entries(fd.get(), begin / base + i * stride, std::span{entries}.subspan(i, 1));
+
+    frames.addresses.reserve(count);
+    for (const std::uint64_t entry : entries) {
+        if ((entry & present_bit) == 0) {
+            ++frames.absent_pages;
+            frames.addresses.push_back(Frames::absent);
+            continue;
+        }
+        // The kernel shows frame 0 to those who may not know; no process memory lies in the real frame 0.
+        frames.hidden = frames.hidden || (entry & frame_mask) == 0;
+        frames.addresses.push_back(DmaAddress{(entry & frame_mask) * base});
+    }
+    if (frames.hidden)
+        frames.addresses.clear();
+    return frames;
+}
+
+} // namespace mrz
