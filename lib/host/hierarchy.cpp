@@ -66,9 +66,11 @@ Hierarchy find_hierarchy(std::string_view controller, const Root& root)
     result.version_2 = membership.version_2;
 
     const auto mounts = visible_mounts(root, membership.version_2 ? "cgroup2" : "cgroup");
+    if (!mounts)
+        return result;
     const Mount* best = nullptr;
     std::string_view own;
-    for (const Mount& mount : mounts ? *mounts : std::vector<Mount>{}) {
+    for (const Mount& mount : *mounts) {
         if (!membership.version_2 && !has_option(mount.super_options, controller))
             continue;
         // Both are relative to the cgroup namespace; a path out of it ("/..") names no folder that could be found.

@@ -42,7 +42,7 @@ std::optional<Mount> to_mount(std::string_view line)
         return std::nullopt;
     const auto id = to_number(fields[0]);
     const auto parent = to_number(fields[1]);
-    if (!id || !parent)
+    if (!id || !parent || !fields[4].starts_with('/'))
         return std::nullopt;
     return Mount{.id = *id,
                  .parent = *parent,
@@ -67,13 +67,16 @@ bool covers(const Mount& over, const Mount& mount)
 bool is_visible(const Mount& mount, const std::vector<Mount>& all)
 {
     const Mount* at = &mount;
+    const Mount* from = nullptr;
     // Bounded, since a file that makes no sense may name parents in a circle.
     for (std::size_t step = 0; step < all.size(); ++step) {
-        if (std::ranges::any_of(all, [&](const Mount& over) { return covers(over, *at); }))
+        // What is stacked upon its parent covers it, but is itself the way that was taken.
+        if (std::ranges::any_of(all, [&](const Mount& over) { return &over != from && covers(over, *at); }))
             return false;
         const auto parent = std::ranges::find(all, at->parent, &Mount::id);
         if (parent == all.end() || &*parent == at)
             return true;
+        from = at;
         at = &*parent;
     }
     return true;

@@ -70,10 +70,15 @@ std::vector<Node> nodes(const Root& root)
         if (has_memory)
             result.push_back(node);
     }
-    if (result.empty()) {
+    if (result.empty())
+        result.push_back({});
+    if (result.size() == 1) {
+        // The only node has all the memory. Kernels that take memory into use little by little count what is still to
+        // come in /proc/meminfo alone; containers may be shown a smaller /proc/meminfo. std::nullopt is the least.
         const auto meminfo = root.text("/proc/meminfo");
-        result.push_back(
-            {.id = 0, .memory_total = bytes_of(meminfo, "MemTotal"), .memory_free = bytes_of(meminfo, "MemFree")});
+        Node& only = result.front();
+        only.memory_total = std::max(only.memory_total, bytes_of(meminfo, "MemTotal"));
+        only.memory_free = std::max(only.memory_free, bytes_of(meminfo, "MemFree"));
     }
     std::ranges::sort(result, {}, &Node::id);
     return result;
