@@ -42,7 +42,7 @@ cp -r "$source_root/doc/examples/cpp" "$work/cpp"
 echo "== C"
 cd "$work/c"
 # shellcheck disable=SC2046 # words are wanted
-cc -std=c11 -Wall -Wextra -Werror -o pool_from_arena pool_from_arena.c $(pkg-config --cflags --libs mrzone libdpdk)
+cc -Wall -Wextra -Werror -o pool_from_arena pool_from_arena.c $(pkg-config --cflags --libs mrzone libdpdk)
 echo "== C++"
 cd "$work/cpp"
 meson setup build -Dwerror=true

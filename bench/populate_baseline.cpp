@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The least that 1 GiB of hugepages can cost on one thread: the kernel's own calls, no order, no placement.
+#include "subject.hpp"
+
+#include <mrzone/hugepage.hpp>
+
+#include <linux/memfd.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <fcntl.h>
+#include <system_error>
+
+namespace bench {
+
+namespace {
+
+[[noreturn]] void fail(const char* call)
+{
+    throw std::system_error{errno, std::generic_category(), call};
+}
+
+class Populated {
+  public:
+    Populated() : file_{memfd_create("populate_baseline", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB)}
+    {
+        if (file_.get() < 0)
+            fail("memfd_create");
+        if (fallocate(file_.get(), 0, 0, size) != 0)
+            fail("fallocate");
+        address_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+        if (address_ == MAP_FAILED)
+            fail("mmap");
+        if (madvise(address_, size, MADV_POPULATE_WRITE) != 0) {
+            munmap(address_, size);
+            fail("madvise");
+        }
+    }
+    Populated(const Populated&) = delete;
+    Populated& operator=(const Populated&) = delete;
+    ~Populated() { munmap(address_, size); }
+
+    [[nodiscard]] const void* address() const noexcept { return address_; }
+
+  private:
+    mrz::FileDescriptor file_;
+    void* address_ = nullptr;
+};
+
+void populate_baseline(benchmark::State& state)
+{
+    measure(state, [] { return Populated{}; });
+}
+BENCHMARK(populate_baseline)->Name("populate_baseline/1GiB")->Apply(one_run);
+
+} // namespace
+
+} // namespace bench
