@@ -155,17 +155,13 @@ bool leads_too_far(const Layout& layout, unsigned max_shift)
 // The largest page shift of the drivers that registration meets (mlx5's 5-bit field).
 constexpr unsigned driver_max_shift = 31;
 
+// Sets modulus, residue and entries. The address agrees with the DMA address below 2^shift at least.
 void set_address(Placement& placement, const Layout& layout, unsigned shift, PageShift page, const Limits& limits)
 {
     const unsigned max_shift = limits.max_page_shift.value();
     const std::uint64_t dma = layout.extents().front().dma.value();
     unsigned modulus = std::max(shift, page.value());
-    // A run that is split puts a break where its own start decides, so every bit of the address may count.
-    if (limits.max_segment && std::any_of(layout.extents().begin(), layout.extents().end(),
-                                          [&](const Extent& extent) { return extent.length > *limits.max_segment; }))
-        modulus = std::max(modulus, max_shift);
     placement.residue = below(dma, modulus);
-
     // Below the page's own shift there is no choice: both addresses are multiples of the page.
     if (max_shift < driver_max_shift && max_shift >= page.value() && leads_too_far(layout, max_shift)) {
         modulus = max_shift + 1;
@@ -190,6 +186,80 @@ void set_order(Placement& placement, const std::vector<PageRun>& pieces, const P
             placement.surplus.push_back(pool.index(position));
 }
 
+// The choices there are, one for each size of entry.
+class Choices {
+  public:
+    Choices(const PoolBlocks& pool, PageShift page, std::size_t count, const Limits& limits)
+        : pool_{pool}, page_{page}, count_{count}, limits_{limits},
+          // An entry smaller than a page cuts it in equal parts, whatever the order: one page a chunk stands for it.
+          smallest_{std::max(limits.min_page_shift, page).value()}, largest_{
+                                                                        std::max(limits.max_page_shift, page).value()}
+    {
+    }
+
+    // The choice with the fewest entries, and of equals the one that asks least of the address.
+    [[nodiscard]] std::optional<Choice> best() const
+    {
+        std::optional<Choice> best;
+        for (unsigned shift = smallest_; shift <= largest_ && !(best && best->entries == 1); ++shift)
+            if (const auto choice = at(shift); choice && (!best || choice->entries < best->entries))
+                best = choice;
+        return best;
+    }
+
+    [[nodiscard]] std::vector<PageRun> pieces(const Choice& choice) const
+    {
+        return pieces_of(choice, pool_, request(choice.shift));
+    }
+
+    // Where a long run is split, its own start decides whether the break is aligned, and the plan alone says what a
+    // choice costs. All bits of the address that any entry could need are fixed, so that the plan is the same at
+    // each.
+    [[nodiscard]] std::vector<PageRun> best_when_split(Placement& placement) const
+    {
+        std::vector<PageRun> best;
+        for (unsigned shift = smallest_; shift <= largest_; ++shift) {
+            const auto choice = at(shift);
+            if (!choice)
+                continue;
+            std::vector<PageRun> candidate = pieces(*choice);
+            Placement placed;
+            set_address(placed, layout_of(candidate, page_), largest_, page_, limits_);
+            if (best.empty() || placed.entries < placement.entries) {
+                best = std::move(candidate);
+                placement = placed;
+            }
+        }
+        return best;
+    }
+
+  private:
+    [[nodiscard]] Request request(unsigned shift) const
+    {
+        return {.count = count_,
+                .chunk = std::uint64_t{1} << (shift - page_.value()),
+                .largest = std::uint64_t{1} << (largest_ - page_.value())};
+    }
+    [[nodiscard]] std::optional<Choice> at(unsigned shift) const
+    {
+        const Request wanted = request(shift);
+        return best_form(wanted, pool_.survey(wanted.chunk), shift, limits_.rule);
+    }
+
+    const PoolBlocks& pool_;
+    PageShift page_;
+    std::size_t count_;
+    const Limits& limits_;
+    unsigned smallest_;
+    unsigned largest_;
+};
+
+bool has_run_longer_than(const Layout& layout, std::size_t segment)
+{
+    return std::any_of(layout.extents().begin(), layout.extents().end(),
+                       [segment](const Extent& extent) { return extent.length > segment; });
+}
+
 } // namespace
 
 Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count, const Limits& limits)
@@ -199,51 +269,25 @@ Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t 
         refuse("cannot choose " + std::to_string(count) + " of " + std::to_string(frames.size()) + " pages",
                "ask for at least one page, and no more than there are");
     const PoolBlocks pool{frames, page};
-
-    // An entry smaller than a page cuts it in equal parts, whatever the order: one page a chunk stands for it.
-    const unsigned smallest = std::max(limits.min_page_shift.value(), page.value());
-    const unsigned largest = std::max(limits.max_page_shift.value(), page.value());
-    const auto request_at = [&](unsigned shift) {
-        return Request{.count = count,
-                       .chunk = std::uint64_t{1} << (shift - page.value()),
-                       .largest = std::uint64_t{1} << (largest - page.value())};
-    };
-
-    std::optional<Choice> best;
-    std::vector<PageRun> best_pieces;
-    Placement best_placement;
-    for (unsigned shift = smallest; shift <= largest && (!best || best->entries > 1); ++shift) {
-        const Request request = request_at(shift);
-        const std::optional<Choice> choice = best_form(request, pool.survey(request.chunk), shift, limits.rule);
-        if (!choice || (!limits.max_segment && best && choice->entries >= best->entries))
-            continue;
-        if (!limits.max_segment) {
-            best = choice;
-            continue;
-        }
-        // Where long runs are split, only the plan says what a choice costs.
-        std::vector<PageRun> pieces = pieces_of(*choice, pool, request);
-        Placement placement;
-        set_address(placement, layout_of(pieces, page), shift, page, limits);
-        if (!best || placement.entries < best_placement.entries) {
-            best = choice;
-            best_pieces = std::move(pieces);
-            best_placement = placement;
-        }
-    }
+    const Choices choices{pool, page, count, limits};
+    const std::optional<Choice> best = choices.best();
     if (!best)
         refuse("no choice of " + std::to_string(count) + " pages fits the device's smallest page of " +
                    format_size(limits.min_page_shift.bytes()),
                "give more pages to choose from, or fewer to place");
 
-    if (best_pieces.empty()) {
-        best_pieces = pieces_of(*best, pool, request_at(best->shift));
-        set_address(best_placement, layout_of(best_pieces, page), best->shift, page, limits);
-    }
-    best_placement.order.reserve(count);
-    best_placement.surplus.reserve(frames.size() - count);
-    set_order(best_placement, best_pieces, pool, frames.size());
-    return best_placement;
+    Placement placement;
+    std::vector<PageRun> pieces = choices.pieces(*best);
+    const Layout layout = layout_of(pieces, page);
+    if (limits.max_segment && has_run_longer_than(layout, *limits.max_segment))
+        pieces = choices.best_when_split(placement);
+    else
+        set_address(placement, layout, best->shift, page, limits);
+
+    placement.order.reserve(count);
+    placement.surplus.reserve(frames.size() - count);
+    set_order(placement, pieces, pool, frames.size());
+    return placement;
 }
 
 } // namespace mrz
