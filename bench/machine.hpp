@@ -14,9 +14,10 @@ class Machine {
     //! Grows the pool if it is too small, touches all of its free pages (a virtual machine's host gives memory that
     //! was never used at a fraction of the speed), and starts the EAL.
     Machine();
-    //! Takes every free page and frees them in descending order of frame. The kernel hands out the page that was
-    //! freed last, so that the next one who takes pages gets them in ascending order.
-    static void sort_pool();
+    //! Takes every free page and frees them so that the next who takes pages gets a contiguous gigabyte in ascending
+    //! order first, if there is one: the pool as it is after it was reserved early, whatever runs before did to it.
+    //! The kernel hands out the page that was freed last.
+    static void arrange_pool();
 
   private:
     mrz::app::TemporaryPool pool_;

@@ -20,7 +20,7 @@ inline constexpr std::size_t size = 1_GiB;
 inline constexpr std::size_t page_size = 2_MiB;
 
 //! Makes the machine the same before every run: on the first call reserves and touches the pool and starts the EAL,
-//! on each one leaves the pool's free pages in ascending order, whatever the run before did to them.
+//! on each one puts the pool's free pages in order, whatever the run before did to them.
 void prepare();
 //! Undoes what the first prepare() did.
 void release_machine() noexcept;
