@@ -18,16 +18,17 @@ struct Files {
     std::string witness;
 };
 
-Limit to_limit(std::string_view text, bool version_2)
+Limit to_limit(std::string_view text)
 {
     text = without_newline(text);
-    if (version_2 && text == "max")
+    if (text == "max")
         return Limit::unlimited();
     const auto number = to_number(text);
     if (!number)
         return Limit::unknown();
-    // Version 1 has no word for it and shows LONG_MAX rounded down to pages (mm/page_counter.c).
-    if (!version_2 && *number >= std::uint64_t{1} << 62)
+    // Version 1 has no word for it and shows LONG_MAX rounded down to pages (mm/page_counter.c); Linux 6.18 shows the
+    // same for version 2's hugetlb limits that nobody has set.
+    if (*number >= std::uint64_t{1} << 62)
         return Limit::unlimited();
     return Limit::of(*number);
 }
@@ -58,7 +59,7 @@ CgroupLimits read_limits(std::string_view controller, const Files& version_1, co
         CgroupLimit limit;
         limit.file = group + '/' + files.max;
         if (const auto text = root.text(limit.file)) {
-            limit.max = to_limit(*text, hierarchy.version_2);
+            limit.max = to_limit(*text);
             limit.usage = root.number(group + '/' + files.usage);
         } else {
             const bool is_root = hierarchy.reaches_root && &group == &hierarchy.groups.back();

@@ -95,6 +95,13 @@ TEST_F(CgroupVersion2, ReadsTheMemoryController)
     EXPECT_EQ(memory_cgroup(root).headroom(), Limit::of(600000));
 }
 
+TEST_F(CgroupVersion2, IsUnlimitedByTheLargestNumberThereIs)
+{
+    // What Linux 6.18 shows for a limit that nobody has set.
+    files.write("/sys/fs/cgroup/a/hugetlb.2MB.max", "9223372036854771712\n");
+    EXPECT_TRUE(hugetlb_cgroup(2_MiB, pages, root).headroom().is_unlimited());
+}
+
 TEST_F(CgroupVersion2, LimitsNothingWhereTheControllerIsOff)
 {
     files.remove("/sys/fs/cgroup/a/b/hugetlb.2MB.max");
