@@ -227,8 +227,7 @@ class Builder {
         map = {.length = Window::header_size + options_.size,
                .header_length = Window::header_size,
                .page_size = options_.page_size,
-               .node = options_.node,
-               .pieces = {}};
+               .node = options_.node};
         std::size_t offset = 0;
         for (const PageAt& page : choice_.pages) {
             WindowMap::Piece* const last = map.pieces.empty() ? nullptr : &map.pieces.back();

@@ -23,11 +23,11 @@ namespace mrz {
 
 //! The kernel's hugepages of one size, on one NUMA node or on the whole machine. Counts are pages.
 struct Pool {
-    std::size_t page_size = 0; //!< Bytes.
-    std::optional<int> node;   //!< None: the whole machine.
-    std::uint64_t total = 0;   //!< In the pool, surplus included.
-    std::uint64_t free = 0;    //!< Not in use. Some may be reserved.
-    std::uint64_t surplus = 0; //!< In use beyond the size that was set; they vanish when freed.
+    std::size_t page_size = 0;    //!< Bytes.
+    std::optional<int> node = {}; //!< None: the whole machine.
+    std::uint64_t total = 0;      //!< In the pool, surplus included.
+    std::uint64_t free = 0;       //!< Not in use. Some may be reserved.
+    std::uint64_t surplus = 0;    //!< In use beyond the size that was set; they vanish when freed.
     //! Promised to mappings that have not touched them. The kernel counts this for the whole machine only.
     std::uint64_t reserved = 0;
     //! How far surplus may grow (nr_overcommit_hugepages); whole machine only.
@@ -131,8 +131,8 @@ struct WindowMap {
     std::size_t length = 0;        //!< Header and block, bytes.
     std::size_t header_length = 0; //!< Bytes before the block.
     std::size_t page_size = 0;     //!< Of the block.
-    std::optional<int> node;
-    std::vector<Piece> pieces; //!< In virtual order, without holes.
+    std::optional<int> node = {};
+    std::vector<Piece> pieces = {}; //!< In virtual order, without holes.
 };
 
 //! Time spent in each phase of a build.
