@@ -2,6 +2,7 @@
 #include <mrzone/zone.hpp>
 
 #include "support/eal.hpp"
+#include "support/hugetlbfs_mount.hpp"
 #include "support/in_child.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
@@ -11,11 +12,13 @@
 
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
 #include <rte_memzone.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,20 +38,25 @@ class Arenas : public testing::TestWithParam<std::string> {
     {
         MRZ_REQUIRE(geteuid() == 0, "needs root");
         pool_.emplace(2_MiB, pages_wanted);
+        if (GetParam() == "Legacy")
+            mount_.emplace();
     }
-    static std::vector<std::string> eal_arguments()
+    std::vector<std::string> eal_arguments() const
     {
         const std::string mode = GetParam();
-        static const std::map<std::string, std::vector<std::string>> arguments = {
+        const std::map<std::string, std::vector<std::string>> arguments = {
             {"PA", {"--in-memory", "--iova-mode=pa"}},
             {"VA", {"--in-memory", "--iova-mode=va"}},
-            {"NoHuge", {"--in-memory", "--no-huge", "-m", "64"}},
-            {"Legacy", {"--legacy-mem", "--file-prefix=mrztest", "-m", "16", "--huge-unlink"}},
+            {"NoHuge", {"--no-huge", "--no-shconf", "-m", "64"}},
+            {"Legacy",
+             {"--legacy-mem", "--no-shconf", "-m", "16", "--huge-unlink",
+              "--huge-dir=" + (mount_ ? mount_->path() : "")}},
         };
         return arguments.at(mode);
     }
 
     std::optional<PoolGuard> pool_;
+    std::optional<HugetlbfsMount> mount_;
 };
 
 Limits umem_limits()
@@ -80,7 +88,7 @@ std::string text_of(const std::function<void()>& call)
 
 TEST_P(Arenas, AZoneOfExactlyTheirSizeLiesOnTheBlock)
 {
-    in_child([] {
+    in_child([this] {
         const Eal eal{eal_arguments()};
         Arena arena = Arena::build("data", {.size = 64_MiB});
         ASSERT_EQ(arena.windows().size(), 1u);
@@ -95,25 +103,26 @@ TEST_P(Arenas, AZoneOfExactlyTheirSizeLiesOnTheBlock)
 
 TEST_P(Arenas, GiveDpdkTheAddressesThatItsModeAsksFor)
 {
-    in_child([] {
+    in_child([this] {
         const Eal eal{eal_arguments()};
         Arena arena = Arena::build("data", {.size = 16_MiB});
         const Zone zone = arena.reserve("table", 16_MiB);
         const Frames frames = read_frames(zone.bytes().data(), 16_MiB, PageShift{21});
         ASSERT_TRUE(frames.complete());
+        EXPECT_EQ(rte_malloc_virt2iova(zone.bytes().data()), zone.memzone()->iova);
         for (std::size_t page = 0; page < frames.addresses.size(); ++page) {
-            std::byte* const address = zone.bytes().data() + page * 2_MiB + 0x123;
-            const std::uint64_t expected = rte_eal_iova_mode() == RTE_IOVA_PA
-                                               ? frames.addresses[page].value() + 0x123
-                                               : reinterpret_cast<std::uintptr_t>(address);
-            EXPECT_EQ(rte_malloc_virt2iova(address), expected);
+            std::byte* const address = zone.bytes().data() + page * 2_MiB;
+            const rte_memseg* const segment = rte_mem_virt2memseg(address, nullptr);
+            ASSERT_NE(segment, nullptr);
+            EXPECT_EQ(segment->iova, rte_eal_iova_mode() == RTE_IOVA_PA ? frames.addresses[page].value()
+                                                                        : reinterpret_cast<std::uintptr_t>(address));
         }
     });
 }
 
 TEST_P(Arenas, CarryAPacketPool)
 {
-    in_child([] {
+    in_child([this] {
         const Eal eal{eal_arguments()};
         Arena arena = Arena::build("data", {.size = 64_MiB});
         EXPECT_GE(arena.socket_id(), 256);
@@ -141,7 +150,7 @@ TEST_P(Arenas, CarryAPacketPool)
 
 TEST_P(Arenas, GrowByAWindowWhileNothingMoves)
 {
-    in_child([] {
+    in_child([this] {
         const Eal eal{eal_arguments()};
         Arena arena = Arena::build("data", {.size = 32_MiB});
         const Zone first = arena.reserve("first", 32_MiB);
@@ -278,7 +287,7 @@ TEST_F(ArenaFaults, AnOrdinaryUserGetsAnArenaAndIsToldWhatIsLost)
     in_child([] {
         ASSERT_EQ(setgid(65534), 0);
         ASSERT_EQ(setuid(65534), 0);
-        const Eal eal{{"--in-memory", "--no-huge", "-m", "64"}};
+        const Eal eal{{"--no-huge", "--no-shconf", "-m", "64"}};
         std::vector<std::string> lines;
         set_log_sink([&](Severity, std::string_view line) { lines.emplace_back(line); });
         Arena arena = Arena::build("data", {.size = 8_MiB});

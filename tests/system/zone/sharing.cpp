@@ -2,6 +2,7 @@
 #include <mrzone/zone.hpp>
 
 #include "support/eal.hpp"
+#include "support/hugetlbfs_mount.hpp"
 #include "support/in_child.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
@@ -17,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <poll.h>
 #include <stdexcept>
 #include <string>
@@ -50,10 +52,17 @@ class Sharing : public testing::Test {
     {
         MRZ_REQUIRE(geteuid() == 0, "needs root");
         pool_.emplace(2_MiB, 256);
+        mount_.emplace();
     }
-    std::string prefix() const { return "--file-prefix=mrzshare" + std::to_string(getpid()); }
+    //! An EAL that the primary and the secondary have in common.
+    std::vector<std::string> shared_eal(std::string type) const
+    {
+        return {"--file-prefix=mrzone-test-" + std::to_string(getpid()), "--huge-dir=" + mount_->path(),
+                "--proc-type=" + std::move(type)};
+    }
 
     std::optional<PoolGuard> pool_;
+    std::optional<HugetlbfsMount> mount_;
 };
 
 int errno_of(const std::function<void()>& call)
@@ -70,10 +79,11 @@ int errno_of(const std::function<void()>& call)
 
 TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
 {
-    const std::string prefix = this->prefix();
+    const auto primary_eal = shared_eal("primary");
+    const auto secondary_eal = shared_eal("secondary");
     const Step built, attached, grown, refreshed, left;
     const pid_t primary = start_child([&] {
-        const Eal eal{{prefix, "--huge-unlink"}};
+        const Eal eal{primary_eal};
         Arena arena = Arena::build("data", {.size = 32_MiB});
         rte_mempool* pool = rte_pktmbuf_pool_create("rx", 1023, 0, 0, 1024, arena.socket_id());
         ASSERT_NE(pool, nullptr);
@@ -92,7 +102,7 @@ TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
     });
     const pid_t secondary = start_child([&] {
         built.wait();
-        const Eal eal{{prefix, "--proc-type=secondary"}};
+        const Eal eal{secondary_eal};
         EXPECT_EQ(errno_of([] { Arena::build("mine", {.size = 2_MiB}); }), ENOTSUP);
         EXPECT_EQ(errno_of([] { Arena::attach("nobody"); }), ENOENT);
         Arena arena = Arena::attach("data");
@@ -124,10 +134,11 @@ TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
 
 TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
 {
-    const std::string prefix = this->prefix();
+    const auto primary_eal = shared_eal("primary");
+    const auto secondary_eal = shared_eal("secondary");
     const Step built, attached, refused, killed;
     const pid_t primary = start_child([&] {
-        const Eal eal{{prefix, "--huge-unlink"}};
+        const Eal eal{primary_eal};
         Arena arena = Arena::build("data", {.size = 8_MiB});
         built.done();
         attached.wait();
@@ -140,7 +151,7 @@ TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
     });
     const pid_t secondary = start_child([&] {
         built.wait();
-        const Eal eal{{prefix, "--proc-type=secondary"}};
+        const Eal eal{secondary_eal};
         const Arena arena = Arena::attach("data");
         attached.done();
         pause();
