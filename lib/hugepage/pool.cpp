@@ -119,7 +119,7 @@ void write_number(const fs::path& file, std::uint64_t number, const std::string&
                                : forbidden ? "run it as root"
                                            : "this kernel does not resize this pool at run time"}};
     };
-    const FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_CLOEXEC)};
+    const FileDescriptor fd{::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)};
     if (fd.get() < 0)
         fail(errno);
     const std::string text = std::to_string(number) + '\n';
