@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "eal.hpp"
+
+#include <mrzone/base.hpp>
+
+#include <fmt/format.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <sched.h>
+
+namespace mrz::app {
+namespace {
+
+// One lcore that floats over all processors this thread may use: left to itself the EAL ties the calling thread to
+// one of them, and the threads that zero pages inherit that.
+std::string lcores()
+{
+    cpu_set_t set;
+    std::string processors;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &set))
+                processors += fmt::format("{}{}", processors.empty() ? "" : ",", cpu);
+    return fmt::format("--lcores=0@({})", processors.empty() ? "0" : processors);
+}
+
+[[noreturn]] void refuse(int error_number)
+{
+    Cause cause{.what = "starting DPDK's EAL", .limit = rte_strerror(error_number), .remedy = {}};
+    switch (error_number) {
+    case EACCES:
+    case EPERM:
+        cause.trouble = Trouble::permission;
+        cause.remedy = "run it as root (sudo)";
+        break;
+    case ENOMEM:
+        cause.trouble = Trouble::hugepages;
+        cause.remedy = "reserve hugepages; try: mrz pools set 1G@2M";
+        break;
+    case ENOTSUP:
+    case ENODEV:
+    case ENOENT:
+        cause.trouble = Trouble::unsupported;
+        cause.remedy = "see the EAL's own message above";
+        break;
+    default:
+        cause.remedy = "see the EAL's own message above";
+    }
+    throw Error{error_number > 0 ? error_number : EIO, std::move(cause)};
+}
+
+} // namespace
+
+Eal::Eal(const EalOptions& options)
+{
+    // Before the first message: once started, the EAL's console is standard output, which is for results.
+    rte_openlog_stream(stderr);
+    std::vector<std::string> arguments{program_invocation_short_name, lcores(), "--no-pci", "--no-telemetry",
+                                       "--log-level=error"};
+    if (options.in_memory)
+        arguments.emplace_back("--in-memory");
+    arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+
+    std::vector<char*> argv;
+    for (std::string& argument : arguments)
+        argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0)
+        refuse(rte_errno);
+}
+
+Eal::~Eal()
+{
+    rte_eal_cleanup();
+}
+
+} // namespace mrz::app

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! DPDK's EAL for as long as a program needs it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mrz::app {
+
+struct EalOptions {
+    //! No files, no secondary processes, nothing left behind after a kill.
+    bool in_memory = true;
+    //! Handed to the EAL after the program's own arguments, so that they win.
+    std::vector<std::string> arguments{};
+};
+
+//! A running EAL; there can be one in the life of a process. Its messages go to standard error, errors only. The
+//! calling thread becomes the main lcore and keeps its processors. Not thread-safe.
+class Eal {
+  public:
+    //! Throws Error: hugepages, permission, unsupported or internal.
+    explicit Eal(const EalOptions& options = {});
+    ~Eal();
+    Eal(const Eal&) = delete;
+    Eal& operator=(const Eal&) = delete;
+};
+
+} // namespace mrz::app

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Signals that end a program, as exceptions at places that are fit for them, so that everything is undone.
+#pragma once
+
+#include <csignal>
+#include <exception>
+
+namespace mrz::app {
+
+//! Thrown by throw_if_interrupted(); not an Error, since nothing was refused.
+class Interrupted : public std::exception {
+  public:
+    explicit Interrupted(int signal) noexcept : signal_{signal} {}
+
+    [[nodiscard]] int signal() const noexcept { return signal_; }
+    [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
+
+  private:
+    int signal_;
+};
+
+//! From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and interrupt blocking calls;
+//! SIGPIPE is ignored, so that a reader who leaves does not keep the program from tidying up.
+void watch_signals();
+//! The first of those signals that came, or 0.
+int pending_interrupt() noexcept;
+//! Does nothing while a HeldSignals of this thread lives.
+void throw_if_interrupted();
+
+//! Holds those signals back from this thread while it lives: the kernel stops changing a pool half-way where a signal
+//! is pending, and undoing must not stop half-way.
+class HeldSignals {
+  public:
+    HeldSignals() noexcept;
+    ~HeldSignals();
+    HeldSignals(const HeldSignals&) = delete;
+    HeldSignals& operator=(const HeldSignals&) = delete;
+
+  private:
+    sigset_t before_{};
+};
+
+} // namespace mrz::app

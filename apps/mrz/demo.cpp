@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mrz demo: the same memory through plain DPDK and in an arena.
+#include "commands.hpp"
+#include "demo_measure.hpp"
+#include "demo_report.hpp"
+
+#include "common/eal.hpp"
+#include "common/output.hpp"
+#include "common/signals.hpp"
+#include "common/size.hpp"
+#include "common/temporary_pool.hpp"
+
+#include <mrzone/host.hpp>
+#include <mrzone/hugepage.hpp>
+
+#include <rte_eal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <memory>
+#include <optional>
+
+namespace mrz::app {
+namespace {
+
+constexpr std::size_t default_size = 1_GiB;
+constexpr std::size_t smallest_size = 64_MiB;
+
+struct Options {
+    std::string size;
+    std::string page = "2M";
+};
+
+//! Pages reserved for as long as the demonstration lasts.
+struct Pages {
+    std::size_t size = 0;
+    TemporaryPool small; //!< 2-MiB pages for the arena's header and the EAL, where the block's pages are larger.
+    TemporaryPool main;
+};
+
+void check(std::size_t size, std::size_t page_size)
+{
+    read_pool(page_size); // refuses a page size that this kernel lacks
+    const auto refuse = [&](std::string limit, std::uint64_t present, std::string remedy) {
+        throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                                  .what = "a demonstration with " + format_size(size),
+                                  .limit = std::move(limit),
+                                  .present = present,
+                                  .remedy = std::move(remedy)}};
+    };
+    if (size == 0 || size % page_size != 0)
+        refuse("sizes are whole pages and not zero; the page size, bytes", page_size,
+               fmt::format("try: mrz demo --size {} --page {}", size_argument((size / page_size + 1) * page_size),
+                           size_argument(page_size)));
+}
+
+// A refusal before anything is touched: DPDK, which comes first, would only say that it has no memory.
+void check_limits(std::size_t size, std::size_t page_size)
+{
+    std::uint64_t machine = 0;
+    for (const host::Node& node : host::nodes())
+        machine += node.memory_total.value_or(0);
+    if (machine != 0 && size > machine)
+        throw Error{ENOMEM, Cause{.trouble = Trouble::hugepages,
+                                  .what = format_size(size) + " of hugepages",
+                                  .limit = "memory of this machine, bytes",
+                                  .present = machine,
+                                  .need = size,
+                                  .remedy = "try: mrz demo, which takes what the machine can spare"}};
+
+    const std::uint64_t need = size + std::max(page_size, Window::header_size);
+    for (const auto charge : {host::HugetlbCharge::usage, host::HugetlbCharge::reservation}) {
+        const host::CgroupLimits limits = host::hugetlb_cgroup(page_size, charge);
+        const auto headroom = limits.headroom().value();
+        const host::CgroupLimit* const tightest = limits.tightest();
+        if (headroom && *headroom < need && tightest != nullptr)
+            throw Error{ENOMEM, Cause{.trouble = Trouble::cgroup,
+                                      .what = format_size(size) + " of " + pool_name(page_size, {}),
+                                      .limit = "what the control group's " + tightest->file + " leaves, bytes",
+                                      .present = *headroom,
+                                      .need = need,
+                                      .remedy = fmt::format("echo {} > {}", tightest->usage.value_or(0) + need,
+                                                            tightest->file)}};
+    }
+}
+
+Pages reserve(std::size_t size, std::size_t page_size, std::uint64_t pages, Effort effort)
+{
+    check_limits(size, page_size);
+    constexpr std::uint64_t small_pages = 8;
+    return {.size = size,
+            .small = TemporaryPool{Window::header_size, {}, page_size == Window::header_size ? 0 : small_pages},
+            .main = TemporaryPool{page_size, {}, pages, effort}};
+}
+
+// As many pages again as are needed, if they can be had, give the placement a choice.
+Pages reserve_with_choice(std::size_t size, std::size_t page_size)
+{
+    const std::uint64_t needed = size / page_size;
+    // The header page, what the EAL takes for itself, and DPDK's own headers.
+    const std::uint64_t overhead = page_size >= 1_GiB ? 2 : 16;
+    try {
+        return reserve(size, page_size, 2 * needed + overhead, Effort::light);
+    } catch (const Error& error) {
+        if (error.cause().trouble != Trouble::hugepages && error.cause().trouble != Trouble::permission)
+            throw;
+        return reserve(size, page_size, needed + overhead, Effort::compact);
+    }
+}
+
+Pages reserve_what_can_be_spared(std::size_t page_size)
+{
+    std::optional<Error> first;
+    for (std::size_t size = std::max(default_size, page_size); size >= std::max(smallest_size, page_size);
+         size /= 2) {
+        throw_if_interrupted();
+        try {
+            Pages pages = reserve_with_choice(size, page_size);
+            if (first)
+                say("{}; going on with {}", first->what(), format_size(size));
+            return pages;
+        } catch (const Error& error) {
+            const Trouble trouble = error.cause().trouble;
+            if (trouble != Trouble::hugepages && trouble != Trouble::permission && trouble != Trouble::cgroup)
+                throw;
+            if (!first)
+                first = error;
+        }
+    }
+    throw Error{*first};
+}
+
+DemoReport measure(std::size_t size, std::size_t page_size)
+{
+    const Eal eal;
+    throw_if_interrupted();
+    const host::Iommu iommu = host::iommu();
+    DemoReport report{.size = size,
+                      .page_size = page_size,
+                      .eal_iova_mode = rte_eal_iova_mode() == RTE_IOVA_PA ? "PA" : "VA",
+                      .iommu = std::string{host::to_string(iommu)},
+                      .translating = iommu == host::Iommu::translating,
+                      .dpdk = {},
+                      .arena = {}};
+    // DPDK first: it finds the pool as it is, before an arena's surplus has come back in order.
+    std::exception_ptr dpdk_failure;
+    try {
+        report.dpdk = measure_dpdk(size, page_size);
+    } catch (const Error&) {
+        dpdk_failure = std::current_exception();
+    }
+    // The arena may look at the whole pool, but not at more than four times what it needs: each look zeroes a page.
+    const std::uint64_t spare = read_pool(page_size).available() * page_size / size * 100;
+    report.arena = measure_arena(size, page_size, static_cast<unsigned>(std::clamp<std::uint64_t>(spare, 100, 400)));
+    if (dpdk_failure) // an arena that cannot be had either says more clearly why
+        std::rethrow_exception(dpdk_failure);
+    return report;
+}
+
+void demo(const Options& options, bool json)
+{
+    undo_what_a_kill_left();
+    const std::size_t page_size = parse_size(options.page, "the page size");
+    DemoReport report;
+    {
+        std::optional<Pages> pages;
+        if (options.size.empty()) {
+            check(std::max(default_size, page_size), page_size);
+            pages.emplace(reserve_what_can_be_spared(page_size));
+        } else {
+            const std::size_t size = parse_size(options.size, "the size");
+            check(size, page_size);
+            pages.emplace(reserve_with_choice(size, page_size));
+        }
+        report = measure(pages->size, page_size);
+        throw_if_interrupted();
+    }
+    if (json)
+        print_json(to_json(report));
+    else
+        print_text(to_text(report));
+}
+
+} // namespace
+
+void add_demo(CLI::App& app, Invocation& invocation)
+{
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand(
+        "demo", "Take memory through plain DPDK and in an arena, and count the translation entries of each. "
+                "Starts an EAL; enlarges the page pool for as long as it runs");
+    command->add_option("--size", options->size, "How much memory (default: 1G, or what the machine can spare)");
+    command->add_option("--page", options->page, "The page size")->capture_default_str();
+    add_json_flag(*command, invocation);
+    command->callback(
+        [options, &invocation] { invocation.work = [options, &invocation] { demo(*options, invocation.json); }; });
+}
+
+} // namespace mrz::app

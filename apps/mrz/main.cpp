@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands.hpp"
+
+#include "common/output.hpp"
+#include "common/signals.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string_view>
+
+namespace {
+
+constexpr auto description = "Hugepages for RDMA: page pools, plans, and what they are good for.\n"
+                             "\"demo\" starts DPDK's EAL; \"pools\" and \"plan\" need none.";
+
+// Help for the command that is named, through as many levels as are named.
+std::string help_for(const CLI::App& app, const std::vector<std::string>& names)
+{
+    const CLI::App* command = &app;
+    for (const std::string& name : names)
+        command = command->get_subcommand(name);
+    return command->help();
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    using namespace mrz::app;
+    watch_signals();
+
+    Invocation invocation;
+    int status = 0;
+    try {
+        CLI::App app{description, "mrz"};
+        app.set_version_flag("--version", "mrz " MRZ_VERSION);
+        app.require_subcommand(1);
+        app.footer("See mrz(1) for the JSON keys, the exit status and examples.");
+        add_pools(app, invocation);
+        add_plan(app, invocation);
+        add_demo(app, invocation);
+
+        std::vector<std::string> help_names;
+        CLI::App* const help = app.add_subcommand("help", "Explain a command");
+        help->add_option("command", help_names, "The command, for example: pools set");
+        help->callback([&] { invocation.work = [&] { print_text(help_for(app, help_names)); }; });
+
+        try {
+            app.parse(argc, argv);
+        } catch (const CLI::CallForVersion& version) {
+            invocation.work = [text = std::string{version.what()} + "\n"] { print_text(text); };
+        } catch (const CLI::CallForHelp&) {
+            const CLI::App* command = &app;
+            while (!command->get_subcommands().empty())
+                command = command->get_subcommands().front();
+            invocation.work = [text = command->help()] { print_text(text); };
+        }
+        status = run_and_report(invocation.json, [&] {
+            try {
+                invocation.work();
+            } catch (const CLI::Error& error) { // "help" for something that is no command
+                throw mrz::Error{EINVAL,
+                                 {.trouble = mrz::Trouble::invalid,
+                                  .what = "the command line",
+                                  .limit = error.what(),
+                                  .remedy = "see: mrz --help"}};
+            }
+        });
+    } catch (const CLI::Error& error) {
+        // The parser may have stopped before it came to --json.
+        const bool json = std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--json"; });
+        status = report_error(json, EINVAL,
+                              {.trouble = mrz::Trouble::invalid,
+                               .what = "the command line",
+                               .limit = error.what(),
+                               .remedy = "see: mrz --help"});
+    } catch (const std::exception& error) {
+        status = report_error(invocation.json, EIO,
+                              {.what = error.what(), .limit = "a fault of this program", .remedy = "report it"});
+    }
+    return status;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// mrz plan: what registering memory costs, without touching any.
+#include "commands.hpp"
+
+#include "common/layout_file.hpp"
+#include "common/output.hpp"
+#include "common/pool_request.hpp"
+#include "common/size.hpp"
+
+#include <mrzone/host.hpp>
+#include <mrzone/hugepage.hpp>
+#include <mrzone/plan.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+namespace mrz::app {
+namespace {
+
+struct Options {
+    std::string size;
+    std::string page = "2M";
+    std::string layout;
+};
+
+//! What an arena of some size would come to.
+struct Forecast {
+    std::size_t size = 0;
+    Pool pool;
+    std::uint64_t pages = 0; //!< Of the pool, header included.
+    Plan best;               //!< If the pool holds enough contiguous memory.
+    Plan guaranteed;         //!< Whatever the pool's state.
+};
+
+[[noreturn]] void refuse(Trouble trouble, int error_number, std::string what, std::string limit,
+                         std::optional<std::uint64_t> present, std::optional<std::uint64_t> need, std::string remedy)
+{
+    throw Error{error_number, Cause{trouble, std::move(what), std::move(limit), present, need, std::move(remedy)}};
+}
+
+Forecast forecast(std::size_t size, std::size_t page_size)
+{
+    const Pool pool = read_pool(page_size); // refuses a page size that this kernel lacks
+    const std::string what = "a plan for " + format_size(size);
+    if (size == 0 || size % page_size != 0)
+        refuse(Trouble::invalid, EINVAL, what, "sizes are whole pages and not zero; the page size, bytes", page_size,
+               {},
+               fmt::format("try: mrz plan --size {} --page {}", size_argument((size / page_size + 1) * page_size),
+                           size_argument(page_size)));
+    std::uint64_t machine = 0;
+    for (const host::Node& node : host::nodes())
+        machine += node.memory_total.value_or(0);
+    if (machine != 0 && size > machine)
+        refuse(Trouble::hugepages, ENOMEM, what, "memory of this machine, bytes", machine, size, "ask for less");
+
+    const Limits limits{.max_page_shift = host::max_registration_shift()};
+    Layout whole;
+    whole.append(DmaAddress{0}, size);
+    const std::uint64_t pages = size / page_size;
+    return {.size = size,
+            .pool = pool,
+            .pages = pages + (page_size == Window::header_size ? 1 : 0),
+            .best = make_plan(whole, {}, limits),
+            .guaranteed = make_plan(Layout::worst_case(PageShift::of(page_size), pages), {}, limits)};
+}
+
+Json to_json(const Forecast& forecast)
+{
+    return {{"schema", json_schema},
+            {"size", forecast.size},
+            {"page_size", forecast.pool.page_size},
+            {"pages", forecast.pages},
+            {"available", forecast.pool.available()},
+            {"best", plan_to_json(forecast.best)},
+            {"guaranteed", plan_to_json(forecast.guaranteed)}};
+}
+
+std::string entries(const Plan& plan)
+{
+    return fmt::format("{} {} of {}", plan.mtt_entries(), plan.mtt_entries() == 1 ? "entry" : "entries",
+                       format_size(plan.keys.front().page_shift.bytes()));
+}
+
+std::string to_text(const Forecast& forecast)
+{
+    std::string text = fmt::format("An arena of {} takes {} {}{}; {} are available.\n", format_size(forecast.size),
+                                   forecast.pages, pool_name(forecast.pool.page_size, {}),
+                                   forecast.pool.page_size == Window::header_size ? " (one for the heap's header)"
+                                                                                  : " and one 2-MiB page",
+                                   forecast.pool.available());
+    text += fmt::format("  best        1 key, {}: if the pool has pages that lie together\n", entries(forecast.best));
+    text += fmt::format("  guaranteed  1 key, {}: wherever the pages lie\n", entries(forecast.guaranteed));
+    if (forecast.pool.available() < forecast.pages)
+        text += "try: " + pool_too_small(forecast.pool, forecast.pages).remedy.substr(5) + "\n";
+    return text;
+}
+
+std::string read_all(const std::string& path)
+{
+    if (path == "-")
+        return {std::istreambuf_iterator<char>{std::cin}, {}};
+    errno = 0;
+    std::ifstream file{path, std::ios::binary};
+    std::string text{std::istreambuf_iterator<char>{file}, {}};
+    if (!file.is_open() || file.bad() || errno == EISDIR) {
+        const int error_number = errno != 0 ? errno : EIO;
+        refuse(error_number == EACCES ? Trouble::permission : Trouble::invalid, error_number,
+               "reading the layout " + path, std::strerror(error_number), {}, {},
+               "give --layout a file that can be read, or - for standard input");
+    }
+    return text;
+}
+
+void plan(const Options& options, bool json)
+{
+    if (options.layout.empty()) {
+        const Forecast result =
+            forecast(parse_size(options.size, "the size"), parse_size(options.page, "the page size"));
+        if (json)
+            print_json(to_json(result));
+        else
+            print_text(to_text(result));
+        return;
+    }
+    const LayoutFile file = parse_layout_file(read_all(options.layout));
+    const Plan result = make_plan(file.layout, file.iova, file.limits);
+    if (!json) {
+        print_text(result.explain() + "\n");
+        return;
+    }
+    Json object{{"schema", json_schema}};
+    object.update(plan_to_json(result));
+    print_json(object);
+}
+
+} // namespace
+
+void add_plan(CLI::App& app, Invocation& invocation)
+{
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command =
+        app.add_subcommand("plan", "Say how many translation entries memory would need. Takes no "
+                                   "memory, starts no EAL");
+    CLI::Option_group* const source = command->add_option_group("source", "What to plan");
+    source->add_option("--size", options->size, "An arena of this size");
+    source->add_option("--layout", options->layout, "The extents in a JSON file; - for standard input");
+    source->require_option(1);
+    command->add_option("--page", options->page, "The page size of the arena")->capture_default_str();
+    add_json_flag(*command, invocation);
+    command->callback(
+        [options, &invocation] { invocation.work = [options, &invocation] { plan(*options, invocation.json); }; });
+}
+
+} // namespace mrz::app
