@@ -74,7 +74,8 @@ struct Frames {
     [[nodiscard]] bool complete() const noexcept { return !hidden && absent_pages == 0; }
 };
 //! Reads /proc/self/pagemap, one entry a page of \p page. \p address and \p length are multiples of it.
-//! Throws Error: internal (the errno of open or read).
+//! Where the file may not be opened (a process that changed its user), frames are hidden.
+//! Throws Error: internal (the errno of open or read); invalid (EINVAL) if address or length are no multiples.
 MRZ_API Frames read_frames(const void* address, std::size_t length, PageShift page);
 
 // ---- Windows -----------------------------------------------------------------------------------------------------
@@ -160,7 +161,9 @@ class MRZ_API Window {
 
     Window(Window&&) noexcept;
     Window& operator=(Window&&) noexcept;
-    ~Window(); //!< Unmaps, and gives the pages back in the order that keeps the pool sorted.
+    //! Unmaps, and gives the pages back in the order that keeps the pool sorted: other processes that attached the
+    //! window must have detached before. An attached window, or one inherited by fork, is only unmapped.
+    ~Window();
 
     [[nodiscard]] std::byte* address() const noexcept; //!< Where the header begins.
     [[nodiscard]] std::size_t length() const noexcept; //!< Header and block, bytes.
