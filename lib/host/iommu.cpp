@@ -8,12 +8,12 @@ namespace mrz::host {
 
 Iommu iommu(const Root& root)
 {
-    const std::string folder = "/sys/kernel/iommu_groups";
-    const auto groups = names_in(root(folder));
+    const std::filesystem::path folder = "/sys/kernel/iommu_groups";
+    const auto groups = names_in(root(folder.native()));
     if (!groups) {
         // A kernel without IOMMU support has no such folder; a hidden /sys says nothing.
         const bool sys_is_there = names_in(root("/sys/kernel")).has_value();
-        return sys_is_there && is_missing(root(folder)) ? Iommu::none : Iommu::unknown;
+        return sys_is_there && is_missing(root(folder.native())) ? Iommu::none : Iommu::unknown;
     }
     if (groups->empty())
         return Iommu::none;
@@ -21,7 +21,7 @@ Iommu iommu(const Root& root)
     bool all_known = true;
     for (const std::string& group : *groups) {
         // The words are those of drivers/iommu/iommu.c, iommu_group_show_type().
-        const auto text = root.text(folder + '/' + group + "/type");
+        const auto text = root.text((folder / group / "type").native());
         const std::string_view type = text ? without_newline(*text) : "unknown";
         if (type == "unknown" || type.empty())
             all_known = false;

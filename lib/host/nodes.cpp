@@ -49,16 +49,16 @@ std::optional<std::uint64_t> bytes_of(const std::optional<std::string>& text, co
 
 std::vector<Node> nodes(const Root& root)
 {
-    const std::string folder = "/sys/devices/system/node";
-    const auto list = root.text(folder + "/has_memory");
+    const std::filesystem::path folder = "/sys/devices/system/node";
+    const auto list = root.text((folder / "has_memory").native());
     const auto with_memory = list ? to_ranges(without_newline(*list)) : std::nullopt;
 
     std::vector<Node> result;
-    for (const std::string& name : names_in(root(folder)).value_or(std::vector<std::string>{})) {
+    for (const std::string& name : names_in(root(folder.native())).value_or(std::vector<std::string>{})) {
         const auto id = node_id(name);
         if (!id)
             continue;
-        const auto meminfo = root.text(folder + '/' + name + "/meminfo");
+        const auto meminfo = root.text((folder / name / "meminfo").native());
         const std::string prefix = "Node " + std::to_string(*id) + ' ';
         const Node node{.id = *id,
                         .memory_total = bytes_of(meminfo, prefix + "MemTotal"),
