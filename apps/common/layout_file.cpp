@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common/layout_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mrz::app {
+namespace {
+
+using Value = nlohmann::json;
+
+// Names an example that is right, as nothing helps more with a file that is wrong.
+constexpr const char* example =
+    R"(give e.g. {"iova": null, "extents": [{"dma": "0x40000000", "length": 2097152}]}; see mrz(1))";
+
+[[noreturn]] void refuse(std::string what)
+{
+    throw Error{
+        EINVAL,
+        {.trouble = Trouble::invalid, .what = "layout file: " + std::move(what), .limit = "", .remedy = example}};
+}
+
+std::string in_quotes(std::string_view name)
+{
+    return Value(name).dump(-1, ' ', true, Value::error_handler_t::replace);
+}
+
+// Parses, and refuses a member that is there twice: JSON lets a reader take either.
+Value parse(std::string_view text)
+{
+    std::vector<std::set<std::string>> open_objects;
+    const auto check = [&](int, Value::parse_event_t event, Value& parsed) {
+        if (event == Value::parse_event_t::object_start)
+            open_objects.emplace_back();
+        else if (event == Value::parse_event_t::object_end)
+            open_objects.pop_back();
+        else if (event == Value::parse_event_t::key)
+            if (const auto& name = parsed.get_ref<const std::string&>(); !open_objects.back().insert(name).second)
+                refuse(in_quotes(name) + " is there twice");
+        return true;
+    };
+    try {
+        return Value::parse(text, check);
+    } catch (const Value::parse_error& error) {
+        refuse("no JSON from byte " + std::to_string(error.byte) + " on");
+    } catch (const Value::out_of_range& error) {
+        refuse("a number is beyond any type");
+    }
+}
+
+void check_object(const Value& value, const std::string& name, std::initializer_list<std::string_view> members)
+{
+    if (!value.is_object())
+        refuse(name + " is no object");
+    for (const auto& [member, unused] : value.items())
+        if (std::find(members.begin(), members.end(), member) == members.end())
+            refuse(name + " has an unknown member " + in_quotes(member));
+}
+
+std::uint64_t whole_number(const Value& value, const std::string& name)
+{
+    if (!value.is_number_unsigned())
+        refuse(name + " is no whole number from 0 to 2^64 - 1");
+    return value.get<std::uint64_t>();
+}
+
+std::uint64_t address(const Value& value, const std::string& name)
+{
+    if (!value.is_string())
+        refuse(name + " is no string \"0x…\"");
+    const auto& text = value.get_ref<const std::string&>();
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    // Neither a sign nor a second prefix gets through: from_chars takes digits alone for an unsigned type.
+    if (!text.starts_with("0x") || text.size() == 2)
+        refuse(name + " is no \"0x…\": " + in_quotes(text));
+    const auto [rest, error] = std::from_chars(text.data() + 2, end, number, 16);
+    if (error == std::errc::result_out_of_range)
+        refuse(name + " is above 2^64 - 1: " + in_quotes(text));
+    if (error != std::errc{} || rest != end)
+        refuse(name + " is no \"0x…\": " + in_quotes(text));
+    return number;
+}
+
+PageShift page_shift(const Value& value, const std::string& name)
+{
+    const std::uint64_t shift = whole_number(value, name);
+    if (shift < 12 || shift > 63)
+        refuse(name + " is " + std::to_string(shift) + ", not 12 to 63");
+    return PageShift{static_cast<unsigned>(shift)};
+}
+
+Limits parse_limits(const Value& file)
+{
+    Limits limits;
+    if (file.contains("min_page_shift"))
+        limits.min_page_shift = page_shift(file["min_page_shift"], "min_page_shift");
+    if (file.contains("max_page_shift"))
+        limits.max_page_shift = page_shift(file["max_page_shift"], "max_page_shift");
+    if (limits.min_page_shift > limits.max_page_shift)
+        refuse("min_page_shift (" + std::to_string(limits.min_page_shift.value()) + ") is above max_page_shift (" +
+               std::to_string(limits.max_page_shift.value()) + ")");
+    if (file.contains("max_segment") && !file["max_segment"].is_null()) {
+        limits.max_segment = whole_number(file["max_segment"], "max_segment");
+        if (*limits.max_segment == 0 || *limits.max_segment % 4096 != 0)
+            refuse("max_segment is " + std::to_string(*limits.max_segment) + ", no positive multiple of 4096");
+    }
+    if (file.contains("umem")) {
+        if (!file["umem"].is_boolean())
+            refuse("umem is neither true nor false");
+        if (file["umem"].get<bool>())
+            limits.rule = PageSizeRule::umem;
+    }
+    return limits;
+}
+
+Layout parse_extents(const Value& extents)
+{
+    if (!extents.is_array() || extents.empty())
+        refuse("extents is no array of at least one extent");
+    Layout layout;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        const std::string name = "extents[" + std::to_string(i) + "]";
+        const Value& extent = extents[i];
+        check_object(extent, name, {"dma", "length"});
+        for (const char* const member : {"dma", "length"})
+            if (!extent.contains(member))
+                refuse(name + " has no " + member);
+        const DmaAddress dma{address(extent["dma"], name + ".dma")};
+        const std::uint64_t length = whole_number(extent["length"], name + ".length");
+        if (length == 0)
+            refuse(name + ".length is 0");
+        try {
+            layout.append(dma, length);
+        } catch (const Error& error) {
+            refuse(name + ".length: " + error.cause().what);
+        }
+    }
+    return layout;
+}
+
+} // namespace
+
+LayoutFile parse_layout_file(std::string_view text)
+{
+    const Value file = parse(text);
+    check_object(file, "the file", {"iova", "min_page_shift", "max_page_shift", "max_segment", "umem", "extents"});
+    if (!file.contains("extents"))
+        refuse("there are no extents");
+    LayoutFile parsed{.layout = parse_extents(file["extents"]), .iova = {}, .limits = parse_limits(file)};
+    if (file.contains("iova") && !file["iova"].is_null())
+        parsed.iova = Iova{address(file["iova"], "iova")};
+    return parsed;
+}
+
+Json plan_to_json(const Plan& plan)
+{
+    Json keys = Json::array();
+    for (const PlannedKey& key : plan.keys)
+        keys.push_back({{"iova", format_hex(key.iova.value())},
+                        {"length", key.length},
+                        {"page_shift", key.page_shift.value()},
+                        {"entries", key.entries}});
+    Json object{
+        {"bytes", plan.bytes},
+        {"mtt_entries", plan.mtt_entries()},
+        {"total_entries", plan.total_entries()},
+        {"cost", plan.cost()},
+        {"mkeys", std::move(keys)},
+        {"indirect", nullptr},
+        {"limit",
+         {{"term", to_string(plan.limit.term)}, {"bit", plan.limit.bit}, {"at", format_hex(plan.limit.at.value())}}}};
+    if (!plan.umems.empty()) {
+        Json umems = Json::array();
+        for (const PlannedUmem& umem : plan.umems)
+            umems.push_back(
+                {{"offset", umem.offset}, {"length", umem.length}, {"page_shift", umem.page_shift.value()}});
+        object["umems"] = std::move(umems);
+    }
+    return object;
+}
+
+} // namespace mrz::app
