@@ -61,8 +61,11 @@ Eal::Eal(const EalOptions& options)
     rte_openlog_stream(stderr);
     std::vector<std::string> arguments{program_invocation_short_name, lcores(), "--no-pci", "--no-telemetry",
                                        "--log-level=error"};
-    if (options.in_memory)
+    if (options.in_memory) {
         arguments.emplace_back("--in-memory");
+        // The EAL makes this folder all the same. No two programs disagree about what is in it: nothing.
+        arguments.emplace_back("--file-prefix=mrz");
+    }
     arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
 
     std::vector<char*> argv;
@@ -71,11 +74,19 @@ Eal::Eal(const EalOptions& options)
     argv.push_back(nullptr);
     if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0)
         refuse(rte_errno);
+    if (options.in_memory)
+        folder_ = rte_eal_get_runtime_dir();
 }
 
 Eal::~Eal()
 {
     rte_eal_cleanup();
+    if (folder_.empty())
+        return;
+    // Neither goes unless it is empty.
+    std::error_code ignored;
+    std::filesystem::remove(folder_, ignored);
+    std::filesystem::remove(folder_.parent_path(), ignored);
 }
 
 } // namespace mrz::app

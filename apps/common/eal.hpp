@@ -3,6 +3,7 @@
 //! DPDK's EAL for as long as a program needs it.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Eal {
     ~Eal();
     Eal(const Eal&) = delete;
     Eal& operator=(const Eal&) = delete;
+
+  private:
+    std::filesystem::path folder_; //!< What an EAL in memory leaves behind, to be removed.
 };
 
 } // namespace mrz::app

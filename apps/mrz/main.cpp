@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -18,9 +19,24 @@ constexpr auto description = "Hugepages for RDMA: page pools, plans, and what th
 std::string help_for(const CLI::App& app, const std::vector<std::string>& names)
 {
     const CLI::App* command = &app;
-    for (const std::string& name : names)
+    std::string before;
+    for (const std::string& name : names) {
+        before += (before.empty() ? "" : " ") + command->get_name();
         command = command->get_subcommand(name);
-    return command->help();
+    }
+    return command->help(before);
+}
+
+int refuse_command_line(const CLI::Error& error, const CLI::App& app, int argc, char** argv)
+{
+    const std::vector<std::string> unknown = app.remaining();
+    // The parser may have stopped before it came to --json.
+    const bool json = std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--json"; });
+    return mrz::app::report_error(json, EINVAL,
+                                  {.trouble = mrz::Trouble::invalid,
+                                   .what = "the command line",
+                                   .limit = unknown.empty() ? error.what() : "there is no command " + unknown.front(),
+                                   .remedy = "see: mrz --help"});
 }
 
 } // namespace
@@ -31,9 +47,8 @@ int main(int argc, char** argv)
     watch_signals();
 
     Invocation invocation;
-    int status = 0;
+    CLI::App app{description, "mrz"};
     try {
-        CLI::App app{description, "mrz"};
         app.set_version_flag("--version", "mrz " MRZ_VERSION);
         app.require_subcommand(1);
         app.footer("See mrz(1) for the JSON keys, the exit status and examples.");
@@ -51,12 +66,9 @@ int main(int argc, char** argv)
         } catch (const CLI::CallForVersion& version) {
             invocation.work = [text = std::string{version.what()} + "\n"] { print_text(text); };
         } catch (const CLI::CallForHelp&) {
-            const CLI::App* command = &app;
-            while (!command->get_subcommands().empty())
-                command = command->get_subcommands().front();
-            invocation.work = [text = command->help()] { print_text(text); };
+            invocation.work = [text = app.help()] { print_text(text); };
         }
-        status = run_and_report(invocation.json, [&] {
+        return run_and_report(invocation.json, [&] {
             try {
                 invocation.work();
             } catch (const CLI::Error& error) { // "help" for something that is no command
@@ -68,16 +80,9 @@ int main(int argc, char** argv)
             }
         });
     } catch (const CLI::Error& error) {
-        // The parser may have stopped before it came to --json.
-        const bool json = std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--json"; });
-        status = report_error(json, EINVAL,
-                              {.trouble = mrz::Trouble::invalid,
-                               .what = "the command line",
-                               .limit = error.what(),
-                               .remedy = "see: mrz --help"});
+        return refuse_command_line(error, app, argc, argv);
     } catch (const std::exception& error) {
-        status = report_error(invocation.json, EIO,
-                              {.what = error.what(), .limit = "a fault of this program", .remedy = "report it"});
+        return report_error(invocation.json, EIO,
+                            {.what = error.what(), .limit = "a fault of this program", .remedy = "report it"});
     }
-    return status;
 }

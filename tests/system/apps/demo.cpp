@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mrz_program.hpp"
+
+#include "support/cgroup_guard.hpp"
+#include "support/in_child.hpp"
+#include "support/pool_guard.hpp"
+
+#include <csignal>
+#include <optional>
+#include <random>
+#include <sys/stat.h>
+
+namespace mrz::test {
+namespace {
+
+class MrzDemo : public MrzProgram {
+  protected:
+    void TearDown() override
+    {
+        EXPECT_FALSE(std::filesystem::exists("/run/dpdk/mrz")) << "the EAL's folder was left behind";
+        MrzProgram::TearDown();
+    }
+};
+
+TEST_F(MrzDemo, ShowsBothWaysAndPutsThePoolBack)
+{
+    const auto [status, object] = mrz_json({"demo", "--size", "64M"});
+    ASSERT_EQ(status, 0) << object;
+    EXPECT_EQ(object.at("size"), 64_MiB);
+    for (const char* const way : {"arena", "dpdk"}) {
+        const Json& found = object.at(way);
+        EXPECT_GE(found.at("mtt_entries"), 1);
+        EXPECT_GE(found.at("page_shift"), 21);
+        EXPECT_GE(found.at("extents"), 1);
+        EXPECT_GT(found.at("build_ms"), 0);
+        EXPECT_TRUE(found.at("frames_known"));
+    }
+    EXPECT_LE(object.at("arena").at("mtt_entries"), object.at("dpdk").at("mtt_entries"));
+}
+
+TEST_F(MrzDemo, TellsAPersonBothRulesAndTheRatio)
+{
+    const ProgramResult result = mrz({"demo", "--size", "64M"});
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.out.find("ibv_reg_mr"), std::string::npos);
+    EXPECT_NE(result.out.find("umem"), std::string::npos);
+    EXPECT_NE(result.out.find("64 MiB: "), std::string::npos) << result.out;
+    EXPECT_NE(result.err.find("to the pool for now"), std::string::npos);
+}
+
+TEST_F(MrzDemo, RefusesSizesThatCannotBe)
+{
+    expect_error(mrz_json({"demo", "--size", "0"}), 2);
+    expect_error(mrz_json({"demo", "--size", "3M"}), 2);
+    expect_error(mrz_json({"demo", "--size", "lots"}), 2);
+    expect_error(mrz_json({"demo", "--size", "64T"}), 3);
+    expect_error(mrz_json({"demo", "--page", "4M"}), 3);
+}
+
+TEST_F(MrzDemo, TellsAnOrdinaryUserWithoutPagesWhoCanReserveThem)
+{
+    if (read_pool(2_MiB).available() > 32)
+        GTEST_SKIP() << "there are pages for everybody";
+    const auto result = mrz_json({"demo"}, {}, become_nobody);
+    expect_error(result, 5);
+    EXPECT_NE(result.second.at("error").at("remedy").get<std::string>().find("mrz pools set"), std::string::npos);
+}
+
+TEST_F(MrzDemo, SaysWhatItCanToAnOrdinaryUserWithPages)
+{
+    const PoolGuard pool{2_MiB, 100};
+    const auto [status, object] = mrz_json({"demo", "--size", "64M"}, {}, become_nobody);
+    ASSERT_EQ(status, 0) << object;
+    EXPECT_FALSE(object.at("arena").at("frames_known"));
+    EXPECT_EQ(object.at("arena").at("mtt_entries"), 32);
+}
+
+TEST_F(MrzDemo, NamesTheControlGroupThatRefuses)
+{
+    const auto hierarchy = CgroupGuard::hierarchy();
+    MRZ_REQUIRE(hierarchy.has_value(), "needs control groups of version 2 with the hugetlb controller");
+    for (const char* const file : {"hugetlb.2MB.max", "hugetlb.2MB.rsvd.max"}) {
+        const CgroupGuard group{*hierarchy};
+        group.set(file, 16_MiB);
+        const auto result = mrz_json({"demo", "--size", "64M"}, {}, [&group] { group.enter(); });
+        expect_error(result, 6);
+        EXPECT_EQ(result.second.at("error").at("value"), 16_MiB);
+        EXPECT_NE(result.second.at("error").at("limit").get<std::string>().find(file), std::string::npos);
+    }
+}
+
+TEST_F(MrzDemo, UndoesEverythingWhenInterrupted)
+{
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        RunningProgram program{command({"demo", "--size", "256M", "--json"})};
+        ASSERT_TRUE(program.wait_for_error("to the pool for now"));
+        kill(program.pid(), signal);
+        const ProgramResult result = program.wait();
+        EXPECT_EQ(result.status, 128 + signal);
+        EXPECT_EQ(Json::parse(result.out).at("error").at("errno"), EINTR);
+        EXPECT_EQ(pages(), before);
+        EXPECT_FALSE(std::filesystem::exists(run_dir));
+    }
+}
+
+TEST_F(MrzDemo, IsUndoneByTheNextRunWhenKilledAtAnyMoment)
+{
+    std::mt19937 random{std::random_device{}()};
+    std::uniform_int_distribution<useconds_t> moment{0, 400'000};
+    int left_something = 0;
+    for (int i = 0; i < 25; ++i) {
+        RunningProgram program{command({"demo", "--size", "64M"})};
+        usleep(moment(random)); // a random moment, not a wait for something
+        kill(program.pid(), SIGKILL);
+        program.wait();
+        left_something += pages() != before ? 1 : 0;
+        const ProgramResult next = mrz({"pools"});
+        EXPECT_EQ(next.status, 0) << next.err;
+        ASSERT_EQ(pages(), before) << next.err;
+        ASSERT_FALSE(std::filesystem::exists(run_dir));
+    }
+    EXPECT_GT(left_something, 0) << "no kill hit the time in which there is something to undo";
+    EXPECT_EQ(mrz({"demo", "--size", "64M"}).status, 0);
+}
+
+TEST_F(MrzDemo, IsUndoneByRestoreToo)
+{
+    RunningProgram program{command({"demo", "--size", "256M"})};
+    ASSERT_TRUE(program.wait_for_error("to the pool for now"));
+    kill(program.pid(), SIGKILL);
+    program.wait();
+    EXPECT_GT(pages(), before);
+    const auto [status, object] = mrz_json({"pools", "restore"});
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(object.at("undone").size(), 1U);
+    EXPECT_EQ(mrz({"demo", "--size", "64M"}).status, 0); // tidies the EAL's folder
+}
+
+} // namespace
+} // namespace mrz::test

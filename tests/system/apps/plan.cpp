@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mrz_program.hpp"
+
+#include <fstream>
+
+namespace mrz::test {
+namespace {
+
+class MrzPlan : public MrzProgram {
+  protected:
+    MrzPlan() { needs_root = false; }
+
+    static Json plan(const std::string& layout)
+    {
+        auto [status, object] = mrz_json({"plan", "--layout", "-"}, layout);
+        EXPECT_EQ(status, 0) << object;
+        return object;
+    }
+};
+
+TEST_F(MrzPlan, CountsEntriesOfMemoryThatIsCongruentOnlyTo2MiB)
+{
+    const Json object = plan(R"({"iova": "0x80000000", "extents": [{"dma": "0x40200000", "length": 134217728}]})");
+    EXPECT_EQ(object.at("mtt_entries"), 64);
+    EXPECT_EQ(object.at("total_entries"), 64);
+    EXPECT_EQ(object.at("cost"), 65);
+    EXPECT_EQ(object.at("mkeys"),
+              Json::parse(R"([{"iova": "0x80000000", "length": 134217728, "page_shift": 21, "entries": 64}])"));
+    EXPECT_TRUE(object.at("indirect").is_null());
+    EXPECT_EQ(object.at("limit"), Json::parse(R"({"term": "congruence", "bit": 21, "at": "0x80000000"})"));
+    EXPECT_FALSE(object.contains("umems"));
+}
+
+TEST_F(MrzPlan, ChoosesTheIovaIfItMay)
+{
+    EXPECT_EQ(plan(R"({"iova": null, "extents": [{"dma": "0x40000000", "length": 134217728}]})").at("mtt_entries"),
+              1);
+}
+
+TEST_F(MrzPlan, CountsEntriesOfBreaks)
+{
+    EXPECT_EQ(plan(R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 67108864},
+                                                         {"dma": "0x84000000", "length": 67108864}]})")
+                  .at("mtt_entries"),
+              2);
+    const Json uneven = plan(R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 65011712},
+                                                                   {"dma": "0x83e00000", "length": 69206016}]})");
+    EXPECT_EQ(uneven.at("mtt_entries"), 64);
+    EXPECT_EQ(uneven.at("limit").at("term"), "break");
+}
+
+TEST_F(MrzPlan, SaysWhichUmemsUnderTheUmemsRule)
+{
+    EXPECT_EQ(plan(R"({"umem": true, "extents": [{"dma": "0x40000000", "length": 134217728}]})").at("umems").size(),
+              1U);
+}
+
+TEST_F(MrzPlan, ReadsAFileAndSaysItToAPerson)
+{
+    const std::filesystem::path path = run_dir.string() + ".json";
+    std::ofstream{path} << R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 1073741824}]})";
+    const ProgramResult result = mrz({"plan", "--layout", path});
+    std::filesystem::remove(path);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out.rfind("1 key, 1 entry of 1 GiB", 0), 0U) << result.out;
+}
+
+TEST_F(MrzPlan, RefusesABadFile)
+{
+    expect_error(mrz_json({"plan", "--layout", "-"}, "{"), 2);
+    expect_error(mrz_json({"plan", "--layout", "-"}, R"({"extents": []})"), 2);
+    expect_error(mrz_json({"plan", "--layout", "-"}, R"({"extents": [{"dma": "1", "length": 4096}]})"), 2);
+    expect_error(mrz_json({"plan", "--layout", "/does/not/exist"}), 2);
+    expect_error(mrz_json({"plan", "--layout", "/"}), 2);
+}
+
+TEST_F(MrzPlan, PromisesBetweenTheBestAndTheGuaranteed)
+{
+    const auto [status, object] = mrz_json({"plan", "--size", "64M", "--page", "2M"});
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(object.at("best").at("mtt_entries"), 1);
+    EXPECT_EQ(object.at("guaranteed").at("mtt_entries"), 32);
+    EXPECT_EQ(object.at("pages"), 33) << "one for the header";
+}
+
+TEST_F(MrzPlan, RefusesSizesThatNoArenaCanHave)
+{
+    expect_error(mrz_json({"plan", "--size", "0"}), 2);
+    expect_error(mrz_json({"plan", "--size", "3M"}), 2);
+    expect_error(mrz_json({"plan", "--size", "64T"}), 3);
+    expect_error(mrz_json({"plan", "--size", "8M", "--page", "4M"}), 3);
+    expect_error(mrz_json({"plan"}), 2);
+    expect_error(mrz_json({"plan", "--size", "2M", "--layout", "-"}), 2);
+}
+
+} // namespace
+} // namespace mrz::test
