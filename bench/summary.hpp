@@ -14,6 +14,8 @@ namespace bench {
 //! Prints the medians as Google Benchmark's console does, and keeps every run for the summary.
 class Summary : public benchmark::ConsoleReporter {
   public:
+    Summary();
+
     void ReportRuns(const std::vector<Run>& runs) override;
 
     //! Whether a subject could not be run.
@@ -26,6 +28,7 @@ class Summary : public benchmark::ConsoleReporter {
     void print_ratio(const char* subject, const char* reference, const char* claim) const;
 
     std::map<std::string, std::vector<double>> milliseconds_; //!< Of each run, by the subject's name.
+    double window_entries_ = 0;                               //!< The most that a window needed.
     bool failed_ = false;
 };
 
