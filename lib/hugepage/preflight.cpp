@@ -115,17 +115,21 @@ std::vector<PageNeed> needs_of(const WindowOptions& options, const host::Root& r
         throw invalid(what, "the size must be a multiple of the page size, " + format_size(page_size), options.size,
                       up > options.size ? std::optional<std::uint64_t>{up} : std::nullopt, "round it up");
     }
-    if (options.threads > 6)
-        throw invalid(what, "threads, at most 6: one descriptor each, and a message of the EAL carries 8",
-                      options.threads, {}, "use fewer threads");
+    if (options.threads > Window::most_threads)
+        throw invalid(what + " by " + std::to_string(options.threads) + " threads", "threads of one build",
+                      Window::most_threads, options.threads, "use fewer threads");
 
     // Where the machine does not say how much it has: half of what 47-bit addresses reach.
     const std::uint64_t total = memory_total(options.node, root).value_or(64_TiB);
     if (options.size > total || total - options.size < Window::header_size)
-        throw invalid(what,
-                      options.node ? "memory of node " + std::to_string(*options.node) + " (bytes)"
-                                   : std::string{"memory of the machine (bytes)"},
-                      total, std::uint64_t{options.size} + Window::header_size, "ask for less");
+        throw Error{ENOMEM,
+                    {.trouble = Trouble::hugepages,
+                     .what = what,
+                     .limit = options.node ? "memory of node " + std::to_string(*options.node) + " (bytes)"
+                                           : std::string{"memory of the machine (bytes)"},
+                     .present = total,
+                     .need = std::uint64_t{options.size} + Window::header_size,
+                     .remedy = "ask for less"}};
 
     const std::uint64_t pages = options.size / page_size;
     if (page_size == Window::header_size)

@@ -36,8 +36,9 @@ std::size_t thread_count(const WindowOptions& options, std::uint64_t pages)
 {
     std::size_t threads = options.threads;
     if (threads == 0)
-        threads = std::clamp<std::size_t>(options.size / 1_GiB, 1,
-                                          std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 6));
+        threads = std::clamp<std::size_t>(
+            options.size / 1_GiB, 1,
+            std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, Window::most_threads));
     return std::min<std::size_t>(threads, pages);
 }
 

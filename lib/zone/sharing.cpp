@@ -30,6 +30,7 @@ namespace {
 
 constexpr char action_name[] = "mrzone_window";
 constexpr std::size_t most_files = RTE_MP_MAX_FD_NUM - 2;
+static_assert(most_files >= Window::most_threads + 1); // and the header's, where it is of another page size
 
 struct Request {
     std::array<char, 32> arena;

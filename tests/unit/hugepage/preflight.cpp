@@ -57,7 +57,7 @@ class Preflight : public testing::Test {
         }
         return {.what = "not refused", .limit = {}, .remedy = {}};
     }
-    Error invalid(const WindowOptions& options) const
+    Error refused(const WindowOptions& options) const
     {
         try {
             needs_of(options, root);
@@ -86,23 +86,29 @@ TEST_F(Preflight, TheHeaderIsOneMorePageOrAPageOfTheOtherPool)
 
 TEST_F(Preflight, SizesThatMakeNoSenseAreInvalid)
 {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, 3_MiB, 4_GiB, 1_TiB, ~std::size_t{0} << 21})
-        EXPECT_EQ(invalid({.size = size}).cause().trouble, Trouble::invalid) << size;
-    EXPECT_EQ(invalid({.size = 3_MiB}).error_number(), EINVAL);
-    EXPECT_EQ(invalid({.size = 3_MiB}).cause().need, 4_MiB);
-    EXPECT_EQ(invalid({.size = 8_GiB}).cause().present, 4_GiB);
-    EXPECT_EQ(invalid({.size = 8_GiB, .node = 0}).cause().present, 4_GiB);
-    EXPECT_EQ(invalid({.size = 2_MiB, .threads = 7}).cause().trouble, Trouble::invalid);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, 3_MiB})
+        EXPECT_EQ(refused({.size = size}).cause().trouble, Trouble::invalid) << size;
+    EXPECT_EQ(refused({.size = 3_MiB}).error_number(), EINVAL);
+    EXPECT_EQ(refused({.size = 3_MiB}).cause().need, 4_MiB);
+    EXPECT_EQ(refused({.size = 2_MiB, .threads = Window::most_threads + 1}).cause().trouble, Trouble::invalid);
+}
+
+TEST_F(Preflight, SizesBeyondTheMachineAreTooManyHugepages)
+{
+    for (const std::size_t size : {4_GiB, 1_TiB, ~std::size_t{0} << 21})
+        EXPECT_EQ(refused({.size = size}).cause().trouble, Trouble::hugepages) << size;
+    EXPECT_EQ(refused({.size = 8_GiB}).cause().present, 4_GiB);
+    EXPECT_EQ(refused({.size = 8_GiB, .node = 0}).cause().present, 4_GiB);
 }
 
 TEST_F(Preflight, PageSizesAndNodesThatAreNotThereAreNamed)
 {
-    EXPECT_EQ(invalid({.size = 64_MiB, .page_size = 3_MiB}).cause().trouble, Trouble::invalid);
-    EXPECT_EQ(invalid({.size = 64_MiB, .page_size = 4_KiB}).cause().trouble, Trouble::invalid);
-    const Error lacking = invalid({.size = 64_MiB, .page_size = 32_MiB});
+    EXPECT_EQ(refused({.size = 64_MiB, .page_size = 3_MiB}).cause().trouble, Trouble::invalid);
+    EXPECT_EQ(refused({.size = 64_MiB, .page_size = 4_KiB}).cause().trouble, Trouble::invalid);
+    const Error lacking = refused({.size = 64_MiB, .page_size = 32_MiB});
     EXPECT_EQ(lacking.cause().trouble, Trouble::hugepages);
     EXPECT_THAT(lacking.what(), HasSubstr("2 MiB, 1 GiB"));
-    EXPECT_EQ(invalid({.size = 64_MiB, .node = 5}).error_number(), ENOENT);
+    EXPECT_EQ(refused({.size = 64_MiB, .node = 5}).error_number(), ENOENT);
 }
 
 TEST_F(Preflight, APoolThatHoldsExactlyEnoughIsEnough)

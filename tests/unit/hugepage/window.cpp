@@ -62,7 +62,7 @@ TEST(WindowBuild, ImpossibleRequestsAreRefusedByTheRealMachineToo)
         GTEST_SKIP() << "a kernel without hugepages";
     EXPECT_EQ(errno_of({.size = 0}), EINVAL);
     EXPECT_EQ(errno_of({.size = 1}), EINVAL);
-    EXPECT_EQ(errno_of({.size = 1024_TiB}), EINVAL);
+    EXPECT_EQ(errno_of({.size = 1024_TiB}), ENOMEM);
     EXPECT_EQ(errno_of({.size = 64_MiB, .page_size = 32_MiB}), EINVAL);
     EXPECT_EQ(errno_of({.size = 2_MiB, .threads = 100}), EINVAL);
     EXPECT_EQ(errno_of({.size = 2_MiB, .node = 9999}), ENOENT);

@@ -109,7 +109,8 @@ struct WindowOptions {
     std::size_t size = 0; //!< Bytes of the block; a multiple of page_size.
     std::size_t page_size = std::size_t{2} << 20;
     std::optional<int> node = {}; //!< None: wherever the calling thread's memory policy says.
-    //! Threads that take (and so zero) pages, 1 to 6; 0: one for each whole GiB, at most the processors there are.
+    //! Threads that take (and so zero) pages, 1 to Window::most_threads; 0: one for each whole GiB, at most the
+    //! processors there are.
     unsigned threads = 0;
     //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size.
     //! They are looked at only while the placement is not yet the best thinkable.
@@ -150,6 +151,9 @@ class MRZ_API Window {
   public:
     //! A header page is 2 MiB whatever the block's page size.
     static constexpr std::size_t header_size = std::size_t{2} << 20;
+    //! Each thread fills a file of its own. With the header's file, a table and a pipe, these are the descriptors
+    //! that one message of the EAL carries to a secondary process (RTE_MP_MAX_FD_NUM, 8).
+    static constexpr unsigned most_threads = 5;
 
     //! Takes, arranges and maps the pages. On any failure all is given back.
     //! Throws Error: invalid (size or page size), hugepages, cgroup, locked_memory or permission, or invalid with
