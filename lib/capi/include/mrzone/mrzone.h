@@ -55,7 +55,7 @@ MRZ_API int mrz_arena_grow(mrz_arena* arena, uint64_t size);
 MRZ_API int mrz_arena_socket_id(const mrz_arena* arena);
 
 /** In a secondary process, maps the windows that the primary has added since. \return as mrz_arena_attach(). */
-MRZ_API int mrz_arena_refresh(mrz_arena *arena);
+MRZ_API int mrz_arena_refresh(mrz_arena* arena);
 
 /**
  * Says what one key over each window costs, and why, a line a window.
