@@ -105,13 +105,17 @@ std::string read_all(const std::string& path)
         return {std::istreambuf_iterator<char>{std::cin}, {}};
     errno = 0;
     std::ifstream file{path, std::ios::binary};
-    std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (!file.is_open() || file.bad() || errno == EISDIR) {
-        const int error_number = errno != 0 ? errno : EIO;
+    int error_number = file.is_open() ? 0 : errno;
+    std::string text;
+    try { // libstdc++ throws from the buffer itself where read(2) fails, for a folder say
+        text.assign(std::istreambuf_iterator<char>{file}, {});
+    } catch (const std::ios::failure&) {
+        error_number = errno != 0 ? errno : EIO;
+    }
+    if (error_number != 0)
         refuse(error_number == EACCES ? Trouble::permission : Trouble::invalid, error_number,
                "reading the layout " + path, std::strerror(error_number), {}, {},
                "give --layout a file that can be read, or - for standard input");
-    }
     return text;
 }
 

@@ -77,7 +77,9 @@ class MrzProgram : public testing::Test {
     static std::string pool_of(std::uint64_t count) { return std::to_string(count * 2) + "M@2M"; }
 
     bool needs_root = true;
-    std::filesystem::path run_dir = std::filesystem::temp_directory_path() / ("mrz-test-" + std::to_string(getpid()));
+    // Where only root may write, as the real one.
+    std::filesystem::path run_dir = (geteuid() == 0 ? "/run" : std::filesystem::temp_directory_path()) /
+                                    std::filesystem::path{"mrz-test-" + std::to_string(getpid())};
     std::uint64_t before = 0;
 };
 

@@ -57,7 +57,8 @@ TEST_F(MrzPlan, SaysWhichUmemsUnderTheUmemsRule)
 
 TEST_F(MrzPlan, ReadsAFileAndSaysItToAPerson)
 {
-    const std::filesystem::path path = run_dir.string() + ".json";
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / (run_dir.filename().string() + ".json");
     std::ofstream{path} << R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 1073741824}]})";
     const ProgramResult result = mrz({"plan", "--layout", path});
     std::filesystem::remove(path);
