@@ -20,7 +20,7 @@ std::string reason(const Plan& plan)
     switch (plan.limit.term) {
     case LimitTerm::congruence:
         if (umem)
-            return at + " and its DMA address are aligned alike only to " + size;
+            return at + " and its DMA address are not both aligned to more than " + size;
         return at + " and its DMA address differ in " + bit;
     case LimitTerm::breaks:
         return "an extent begins at " + at + ", aligned only to " + size;

@@ -13,7 +13,7 @@ namespace {
 // How a block is made of DMA space cut into aligned chunks of the size of one translation entry. Any key at that size
 // looks like this: an entry maps into one chunk, the first and the last may map part of one, all others a whole one.
 enum class Form {
-    inside,          // part of one chunk, or one chunk
+    inside,          // part of one chunk that is not whole
     whole,           // whole chunks
     tail_head_more,  // the tail of one, whole ones, the head of one: together a chunk more than the remainder
     whole_and_piece, // whole ones, and the remainder as the tail before or the head after them
@@ -115,9 +115,7 @@ std::vector<PageRun> pieces_of(const Choice& choice, const PoolBlocks& pool, con
     const BlockSurvey have = pool.survey(request.chunk);
     switch (choice.form) {
     case Form::inside:
-        if (const auto run = pool.inside(request.chunk, request.count))
-            return {first_of(*run, request.count)};
-        return {first_of(pool.whole_blocks(request.chunk, request.largest, 1).front(), request.count)};
+        return {first_of(pool.inside(request.chunk, request.count).value(), request.count)};
     case Form::whole:
         break;
     case Form::tail_head_more:

@@ -37,38 +37,36 @@ class LowestTerm {
 
 // Offers the iovas at which the kernel sees a run split because it is longer than a DMA segment may be. Segments are
 // made of whole kernel pages, so the first counts from the start of the page that its run begins in.
-void offer_segments(LowestTerm& lowest, const Extent& extent, std::uint64_t base, Iova iova, std::uint64_t segment)
+void offer_segments(LowestTerm& lowest, const Extent& extent, Iova iova, std::uint64_t segment)
 {
     const std::uint64_t first = segment - extent.dma.value() % kernel_page;
     if (first >= extent.length)
         return;
-    lowest.offer(LimitTerm::segment, lowest_bit(base + extent.offset + first), iova + (extent.offset + first));
+    const Iova at = iova + (extent.offset + first);
+    lowest.offer(LimitTerm::segment, lowest_bit(at.value()), at);
     // Going on in equal steps, no later address has a lower bit than the first or the second.
-    if (extent.length - first > segment) {
-        const std::uint64_t second = extent.offset + first + segment;
-        lowest.offer(LimitTerm::segment, lowest_bit(base + second), iova + second);
-    }
+    if (extent.length - first > segment)
+        lowest.offer(LimitTerm::segment, lowest_bit((at + segment).value()), at + segment);
 }
 
-// What the kernel's drivers/infiniband/core/umem.c, ib_umem_find_best_pgsz(), collects in its mask when the layout is
-// mapped at `base`: where address and DMA address differ, and the address of each break. `iova` only names the
-// places. Older kernels count each scatter entry as a break, whether or not the memory goes on: hence the segments.
-void offer_runs(LowestTerm& lowest, const Layout& layout, std::uint64_t base, Iova iova, const Limits& limits)
+// What the kernel's drivers/infiniband/core/umem.c, ib_umem_find_best_pgsz(), collects in its mask: where iova and
+// DMA address differ, and the iova of each break. Older kernels count each scatter entry as a break, whether or not
+// the memory goes on: hence the segments.
+void offer_runs(LowestTerm& lowest, const Layout& layout, Iova iova, const Limits& limits)
 {
     for (const Extent& extent : layout.extents()) {
-        const std::uint64_t address = base + extent.offset;
         const Iova at = iova + extent.offset;
-        lowest.offer(LimitTerm::congruence, lowest_bit(extent.dma.value() ^ address), at);
+        lowest.offer(LimitTerm::congruence, lowest_bit(extent.dma.value() ^ at.value()), at);
         if (extent.offset != 0)
-            lowest.offer(LimitTerm::breaks, lowest_bit(address), at);
+            lowest.offer(LimitTerm::breaks, lowest_bit(at.value()), at);
         if (limits.max_segment)
-            offer_segments(lowest, extent, base, iova, *limits.max_segment);
+            offer_segments(lowest, extent, iova, *limits.max_segment);
     }
 }
 
 void offer_memory_region(LowestTerm& lowest, const Layout& layout, Iova iova, const Limits& limits)
 {
-    offer_runs(lowest, layout, iova.value(), iova, limits);
+    offer_runs(lowest, layout, iova, limits);
     // The same function bars what is larger than the smallest page that covers everything.
     const std::uint64_t spread = iova.value() ^ (iova.value() + (layout.length() - 1));
     const unsigned covering = std::max(static_cast<unsigned>(std::bit_width(spread)), limits.min_page_shift.value());
@@ -80,15 +78,12 @@ void offer_memory_region(LowestTerm& lowest, const Layout& layout, Iova iova, co
 // ib_umem_find_best_pgsz() with the DMA address for iova, then halves it, not below 4 KiB, until the base is aligned
 // and the length a multiple. (That it leaves out sizes above the rounded length, and those above what covers
 // everything, never decides: the length is no multiple of them.) A key over the umem must begin at its page boundary
-// too, so the iova caps the size as the base does.
+// too, which an iova congruent to an aligned base does.
 void offer_umem(LowestTerm& lowest, const Layout& layout, Iova iova, const Limits& limits)
 {
     const std::uint64_t base = layout.extents().front().dma.value();
-    unsigned aligned = std::max(kernel_shift, lowest_bit(base | iova.value()));
-    if ((base ^ iova.value()) % kernel_page != 0)
-        aligned = lowest_bit(base ^ iova.value());
-    lowest.offer(LimitTerm::congruence, aligned, iova);
-    offer_runs(lowest, layout, base, iova, limits);
+    lowest.offer(LimitTerm::congruence, std::max(kernel_shift, lowest_bit(base)), iova);
+    offer_runs(lowest, layout, iova, limits);
     lowest.offer(LimitTerm::length, std::max(kernel_shift, lowest_bit(layout.length())), iova);
 }
 

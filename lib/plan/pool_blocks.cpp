@@ -100,8 +100,6 @@ BlockSurvey PoolBlocks::survey(std::uint64_t block) const
             survey.longest_inside = std::max(survey.longest_inside, parts.mid->count);
     }
     survey.longest_inside = std::max({survey.longest_inside, survey.longest_head, survey.longest_tail});
-    if (survey.whole > 0)
-        survey.longest_inside = block;
     return survey;
 }
 

@@ -26,7 +26,7 @@ struct BlockSurvey {
     std::uint64_t whole = 0;          //!< Complete blocks.
     std::uint64_t longest_head = 0;   //!< Pages from the start of an incomplete block on, at most.
     std::uint64_t longest_tail = 0;   //!< Pages up to the end of an incomplete block, at most.
-    std::uint64_t longest_inside = 0; //!< Pages within any one block, complete ones included.
+    std::uint64_t longest_inside = 0; //!< Pages anywhere in an incomplete block, at most.
 };
 
 //! Frames in ascending order, as maximal runs.

@@ -134,11 +134,16 @@ TEST(Placement, LeavesLargerWholeBlocksToOthers)
 {
     // A whole block of eight pages, and a pair elsewhere.
     std::vector<DmaAddress> frames = frames_from(0, 7);
-    add(frames, 10, 11);
+    add(frames, 16, 17);
     const Placement pair = place(frames, two_mib, 2, {});
     EXPECT_EQ(pair.order, (std::vector<std::size_t>{8, 9}));
     const Placement one = place(frames, two_mib, 1, {});
     EXPECT_EQ(one.order, (std::vector<std::size_t>{8}));
+
+    frames = frames_from(0, 1);
+    add(frames, 8, 15);
+    const Placement low_pair = place(frames, two_mib, 2, {});
+    EXPECT_EQ(low_pair.order, (std::vector<std::size_t>{0, 1}));
 }
 
 TEST(Placement, PrefersAnIncompleteBlockForAPart)
@@ -148,6 +153,34 @@ TEST(Placement, PrefersAnIncompleteBlockForAPart)
     const Placement placement = place(frames, two_mib, 3, {});
     EXPECT_EQ(placement.entries, 1U);
     EXPECT_EQ(placement.order, (std::vector<std::size_t>{4, 5, 6}));
+}
+
+TEST(Placement, TakesThePartThatFitsBest)
+{
+    // Blocks of eight: seven pages in 0, five in 1.
+    std::vector<DmaAddress> frames = frames_from(0, 6);
+    add(frames, 8, 12);
+    const Placement placement = place(frames, two_mib, 5, {});
+    EXPECT_EQ(placement.entries, 1U);
+    EXPECT_EQ(placement.order, (std::vector<std::size_t>{7, 8, 9, 10, 11}));
+}
+
+TEST(Placement, PrefersAHeadToATailAsLong)
+{
+    // Blocks of four: the last two of 0, 1 whole, the first two of 2.
+    const std::vector<DmaAddress> frames = frames_from(2, 9);
+    const Placement placement = place(frames, two_mib, 6, {.max_page_shift = PageShift{23}});
+    EXPECT_EQ(placement.entries, 2U);
+    EXPECT_EQ(placement.order, (std::vector<std::size_t>{2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Placement, AsksNoMoreOfTheAddressThanHelps)
+{
+    // Two pages on either side of a multiple of 2 GiB need two entries, however they are aligned.
+    const std::vector<DmaAddress> frames = frames_from(2 * gibibyte - 1, 2 * gibibyte);
+    const Placement placement = place(frames, two_mib, 2, {});
+    EXPECT_EQ(placement.entries, 2U);
+    EXPECT_EQ(placement.modulus, two_mib);
 }
 
 TEST(Placement, JoinsATailAndAHeadAroundWholeBlocks)
@@ -235,6 +268,16 @@ TEST(Placement, UmemBlocksAreWholeAtTheirPageSize)
     EXPECT_EQ(placement.entries, 2U);
     EXPECT_EQ(placement.order, (std::vector<std::size_t>{1, 2, 3, 4}));
     EXPECT_EQ(placement.modulus, PageShift{22});
+}
+
+TEST(Placement, BeginsALongRunWhereItsSplitsAreAligned)
+{
+    // One page of 16 MiB would cover pages 1 to 4, were they not split before page 3.
+    const std::vector<DmaAddress> frames = frames_from(1, 6);
+    EXPECT_EQ(place(frames, two_mib, 4, {}).entries, 1U);
+    const Placement placement = place(frames, two_mib, 4, {.max_segment = 4_MiB});
+    EXPECT_EQ(placement.entries, 2U);
+    EXPECT_EQ(placement.order, (std::vector<std::size_t>{1, 2, 3, 4}));
 }
 
 TEST(Placement, AlignsLongRunsSoThatSegmentsDoNotHurt)

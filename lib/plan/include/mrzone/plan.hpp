@@ -136,6 +136,7 @@ struct Placement {
 //!
 //! With limits.max_page_shift below 31 the address differs from the DMA address in the bit of that shift where it
 //! matters, so that no driver is led to a page larger than its kernel stands.
+//! With limits.max_segment, `entries` is still exact, but where long runs are split another choice may need fewer.
 //! Under PageSizeRule::umem the block also begins and ends at its page size, as that rule asks.
 //! Throws Error (EINVAL) if count is zero or more than there are, a frame is not page aligned, or one is there twice;
 //! and as make_plan() does where the limits contradict or leave no page size.
