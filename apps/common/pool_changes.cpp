@@ -123,7 +123,11 @@ std::vector<PoolStep> PoolChanges::go_to(std::size_t page_size, const std::vecto
     const HeldSignals held_signals;
     std::vector<PoolStep> steps;
     for (const NodePages& entry : nodes) {
-        const PoolChange change = resize_pool(page_size, entry.node, entry.pages, machine_.root);
+        // A pool that is so already is not written to: undoing what could not be done must not fail as well.
+        const Pool now = read_pool(page_size, entry.node, machine_.root);
+        const PoolChange change = persistent(now) == entry.pages
+                                      ? PoolChange{.before = now, .asked = entry.pages, .after = now}
+                                      : resize_pool(page_size, entry.node, entry.pages, machine_.root);
         steps.push_back({.page_size = page_size,
                          .node = entry.node,
                          .before = persistent(change.before),
@@ -236,6 +240,22 @@ std::vector<PoolStep> PoolChanges::restore()
     return all;
 }
 
+void PoolChanges::add_gigabytes(std::optional<int> node, std::uint64_t pages)
+{
+    const std::uint64_t gigabytes = pages / (1_GiB / 2_MiB);
+    const std::vector<std::size_t> sizes = hugepage_sizes(machine_.root);
+    if (gigabytes == 0 || std::ranges::find(sizes, 1_GiB) == sizes.end())
+        return;
+    // The pool of 1-GiB pages changes on the way, and a kill in between is to be undone, too.
+    const std::uint64_t serial = begin_change(1_GiB);
+    try {
+        add_whole_gigabytes(gigabytes, node, machine_.root);
+    } catch (const Error& error) {
+        say("no whole gigabytes are to be had ({}); taking pages as they come", error.what());
+    }
+    cancel_change(serial);
+}
+
 std::uint64_t PoolChanges::grow(std::size_t page_size, std::optional<int> node, std::uint64_t pages, Effort effort)
 {
     const std::uint64_t now = persistent(read_pool(page_size, node, machine_.root));
@@ -244,6 +264,8 @@ std::uint64_t PoolChanges::grow(std::size_t page_size, std::optional<int> node, 
 
     const std::uint64_t serial = begin_change(page_size);
     try {
+        if (page_size == 2_MiB)
+            add_gigabytes(node, pages);
         resize(request, effort);
         OwnedChange& change = *journal_.find(serial);
         const std::vector<NodePages> after = present_pages(page_size, machine_.root);

@@ -53,7 +53,8 @@ class PoolChanges {
     //! remembered.
     std::vector<PoolStep> restore();
 
-    //! Adds pages for this process, for a while. Throws Error as set() does. \return what give_back() takes.
+    //! Adds pages for this process, for a while: whole gigabytes where the kernel has them, so that there is
+    //! something to place well. Throws Error as set() does. \return what give_back() takes.
     std::uint64_t grow(std::size_t page_size, std::optional<int> node, std::uint64_t pages, Effort effort);
     //! Takes away what grow() added, whatever else became of the pool.
     PoolStep give_back(std::uint64_t serial);
@@ -68,6 +69,8 @@ class PoolChanges {
     std::uint64_t begin_change(std::size_t page_size);
     //! Back to what it was when begin_change() was called.
     void cancel_change(std::uint64_t serial);
+    //! Adds as many whole gigabytes as fit into \p pages to the pool of 2-MiB pages, or fewer.
+    void add_gigabytes(std::optional<int> node, std::uint64_t pages);
     PoolChange resize(const PoolRequest& request, Effort effort);
 
     PoolMachine machine_;

@@ -170,6 +170,33 @@ PoolChange resize_pool(std::size_t page_size, std::optional<int> node, std::uint
     return change;
 }
 
+std::uint64_t add_whole_gigabytes(std::uint64_t gigabytes, std::optional<int> node, const host::Root& root)
+{
+    const std::vector<std::size_t> sizes = hugepage_sizes(root);
+    if (gigabytes == 0 || std::find(sizes.begin(), sizes.end(), 1_GiB) == sizes.end())
+        return 0;
+    const fs::path demote = root(pool_folder(1_GiB, node, root) + "/demote");
+    std::error_code ignored;
+    if (!fs::exists(demote, ignored))
+        return 0;
+    const std::uint64_t small_before = read_pool(2_MiB, node, root).total;
+    const Pool large = read_pool(1_GiB, node, root);
+    const std::uint64_t large_before = large.total - large.surplus;
+    const PoolChange change = resize_pool(1_GiB, node, large_before + gigabytes, root);
+    const std::uint64_t obtained = change.after.total - std::min(change.after.total, large.total);
+    if (obtained > 0) {
+        try {
+            write_number(demote, obtained, "splitting hugepages of 1 GiB");
+        } catch (const Error&) {
+            resize_pool(1_GiB, node, large_before, root);
+            throw;
+        }
+    }
+    resize_pool(1_GiB, node, large_before, root);
+    const std::uint64_t small_after = read_pool(2_MiB, node, root).total;
+    return (small_after - std::min(small_after, small_before)) / (1_GiB / 2_MiB);
+}
+
 Cause pool_too_small(const Pool& pool, std::uint64_t need)
 {
     const std::uint64_t available = pool.available();

@@ -240,13 +240,27 @@ class Builder {
             offset += page.length;
         }
         check_mappings(map.pieces.size() + 2);
-        AddressRange range =
-            AddressRange::congruent(map.header_length, options_.size, choice_.modulus, choice_.residue);
+        AddressRange range = addresses();
         map.address = range.begin();
         for (const WindowMap::Piece& piece : map.pieces)
             map_at(map.address + piece.offset, piece.length, descriptor(piece.file), piece.file_offset);
         populate(map.address, map.length);
         return range;
+    }
+
+    //! Congruent in as many bits as drivers stand where there is room, though the choice needs fewer: then nothing
+    //! but the memory's own layout and length limits a plan.
+    AddressRange addresses()
+    {
+        const PageShift most = options_.limits.max_page_shift;
+        if (!choice_.frames.empty() && choice_.modulus < most) {
+            const std::uint64_t residue = choice_.frames[1].value() & (most.bytes() - 1);
+            try {
+                return AddressRange::congruent(Window::header_size, options_.size, most, residue);
+            } catch (const Error&) { // NOLINT(bugprone-empty-catch): the reservation is small, and nearly full
+            }
+        }
+        return AddressRange::congruent(Window::header_size, options_.size, choice_.modulus, choice_.residue);
     }
 
     [[nodiscard]] int descriptor(std::size_t file) noexcept

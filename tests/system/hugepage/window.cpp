@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -59,26 +58,10 @@ TEST_F(Windows, OneGigabyteIsAsFewEntriesAsThePoolAllows)
     RecordProperty("entries", static_cast<int>(best));
 }
 
-//! Adds 512 pages in one piece to the 2-MiB pool, made of one page of 1 GiB; they stay until the pool is resized.
-bool add_a_whole_gigabyte()
-{
-    if (hugepage_sizes().back() != 1_GiB)
-        return false;
-    const Pool large = read_pool(1_GiB);
-    const std::uint64_t small = read_pool(2_MiB).total;
-    const bool met = resize_pool(1_GiB, {}, large.total - large.surplus + 1).met();
-    if (met)
-        std::ofstream{"/sys/kernel/mm/hugepages/hugepages-1048576kB/demote"} << 1 << std::flush;
-    if (read_pool(2_MiB).total == small + 512)
-        return true;
-    resize_pool(1_GiB, {}, large.total - large.surplus);
-    return false;
-}
-
 TEST_F(Windows, AWholePoolMakesAGigabyteOneEntry)
 {
     const PoolGuard guard{2_MiB, 1};
-    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not demote it");
+    MRZ_REQUIRE(add_whole_gigabytes(1) == 1, "the kernel gives no page of 1 GiB, or does not demote it");
     scramble_pool(2_MiB);
     const Window window = Window::build({.size = 1_GiB});
     EXPECT_EQ(entries(window, WindowOptions{}.limits), 1U);

@@ -102,6 +102,13 @@ TEST_F(PoolFiles, WhereTheKernelKnowsNoNodesNodeZeroIsTheMachine)
     EXPECT_THROW(read_pool(2_MiB, 1, root), Error);
 }
 
+TEST_F(PoolFiles, WhereTheKernelDoesNotSplitPagesNoWholeGigabytesAreAdded)
+{
+    EXPECT_EQ(add_whole_gigabytes(2, {}, root), 0U);
+    EXPECT_EQ(root.text("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"), std::nullopt) << "not written";
+    EXPECT_EQ(read_pool(2_MiB, {}, root).total, 100U);
+}
+
 TEST_F(PoolFiles, ACountThatCannotBeReadIsNotTakenForZero)
 {
     files.make_unreadable(machine + "free_hugepages");

@@ -56,6 +56,13 @@ struct PoolChange {
 //! Lasts until changed again or reboot. Throws Error as read_pool() does, and permission (EACCES, EPERM, EROFS).
 MRZ_API PoolChange resize_pool(std::size_t page_size, std::optional<int> node, std::uint64_t pages,
                                const host::Root& root = {});
+//! Adds whole, naturally aligned gigabytes to the pool of 2-MiB pages, by splitting pages of 1 GiB that it asks the
+//! kernel for first; the pool of 1-GiB pages is as it was afterwards. Pages that are asked for one by one need not
+//! contain a single gigabyte in one piece, even on an idle machine.
+//! \return how many were added: fewer where memory is fragmented, none before Linux 5.16. Lasts as resize_pool().
+//! Throws Error as resize_pool().
+MRZ_API std::uint64_t add_whole_gigabytes(std::uint64_t gigabytes, std::optional<int> node = {},
+                                          const host::Root& root = {});
 //! The cause of a pool that is too small by now: \p need pages where \p pool has fewer.
 MRZ_API Cause pool_too_small(const Pool& pool, std::uint64_t need);
 
