@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Work queues: rings of work requests that were posted and have not been carried out.
+#pragma once
+
+#include <hca/work.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace mrz::hca {
+
+struct QueueLimits {
+    std::uint32_t work_requests = 64;
+    std::uint32_t sges = 4;         //!< Of one work request.
+    std::uint32_t inline_bytes = 0; //!< Of one work request.
+};
+
+//! Send work in order. A slot is taken by posting and becomes free, as with hardware, when the completion of that
+//! work or of later work is polled. Guarded by the queue pair's send lock, but for release().
+class SendQueue {
+  public:
+    struct Work {
+        SendWorkRequest request; // its spans point to what follows
+        std::vector<Sge> sges;
+        std::vector<std::byte> inline_bytes;
+    };
+
+    explicit SendQueue(const QueueLimits& limits);
+
+    [[nodiscard]] const QueueLimits& limits() const noexcept { return limits_; }
+    [[nodiscard]] bool empty() const noexcept { return pending_ == 0; }
+    [[nodiscard]] std::uint32_t pending() const noexcept { return pending_; }
+    //! Copies a request behind the others. Returns 0, ENOMEM (no free slot) or EINVAL (more than the limits).
+    [[nodiscard]] int push(const SendWorkRequest& request);
+    //! The oldest work; there must be one.
+    [[nodiscard]] Work& front() noexcept { return ring_[head_]; }
+    void pop() noexcept;
+    //! How many slots the completion of the work popped last frees: its own and those of silent work before it.
+    [[nodiscard]] std::uint32_t take_unreported() noexcept;
+    //! Frees slots. Thread-safe.
+    void release(std::uint32_t slots) noexcept { released_.fetch_add(slots, std::memory_order_release); }
+    void reset() noexcept;
+
+  private:
+    QueueLimits limits_;
+    std::vector<Work> ring_;
+    std::size_t head_ = 0;
+    std::uint32_t pending_ = 0;
+    std::uint32_t unreported_ = 0;
+    std::uint64_t posted_ = 0;
+    std::atomic<std::uint64_t> released_ = 0;
+};
+
+//! A receive that was taken for a message.
+struct ReceiveWork {
+    std::uint64_t id = 0;
+    std::vector<Sge> sges;
+};
+
+//! Receive work in order. Thread-safe.
+class ReceiveQueue {
+  public:
+    explicit ReceiveQueue(const QueueLimits& limits);
+
+    //! Returns 0, ENOMEM (full) or EINVAL (too many sges).
+    [[nodiscard]] int push(const ReceiveWorkRequest& request);
+    enum class Popped : std::uint8_t { nothing, work, work_and_limit };
+    //! Takes the oldest one. work_and_limit: fewer are left than the limit that was armed, which thereby is no more.
+    [[nodiscard]] Popped pop(ReceiveWork& work);
+    [[nodiscard]] std::uint32_t size() const;
+    [[nodiscard]] const QueueLimits& limits() const noexcept { return limits_; }
+    void arm_limit(std::uint32_t limit);
+    [[nodiscard]] std::uint32_t limit() const;
+    void reset();
+
+  private:
+    const QueueLimits limits_;
+    mutable std::mutex mutex_;
+    std::vector<ReceiveWork> ring_;
+    std::size_t head_ = 0;
+    std::uint32_t pending_ = 0;
+    std::uint32_t limit_ = 0;
+};
+
+} // namespace mrz::hca

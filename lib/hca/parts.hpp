@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What an adapter is made of.
+#pragma once
+
+#include "access_lock.hpp"
+#include "delivery.hpp"
+#include "number_table.hpp"
+#include "requester.hpp"
+#include "responder.hpp"
+#include "traffic.hpp"
+
+#include <hca/hca.hpp>
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+namespace mrz::hca {
+
+struct Hca::Parts {
+    Parts(Bus& bus, HcaOptions given)
+        : options{std::move(given)}, mpt_cache{options.mpt_cache}, mtt_cache{options.mtt_cache}, keys{options.keys},
+          cqs{"completion queue", options.max_cqs, 1}, srqs{"shared receive queue", options.max_srqs, 1},
+          // 0 and 1 are the management queue pairs of every adapter.
+          qps{"queue pair", options.max_qps, 2}, translator{keys, mpt_cache, mtt_cache}, delivery{counters},
+          responder{bus, translator, qps, delivery, counters}, requester{bus, translator, responder, options},
+          traffic{access, qps, requester, delivery, options, counters}
+    {
+    }
+
+    //! Drops a key's entries from the caches.
+    void forget(Mkey key);
+
+    const HcaOptions options;
+    mutable AccessLock access;
+    Cache mpt_cache;
+    Cache mtt_cache;
+    KeyTable keys;
+    std::unordered_map<std::uint32_t, std::uint64_t> pd_users; // every domain, and how many objects are in it
+    std::uint32_t next_pd = 1;
+    NumberTable<CompletionQueue> cqs;
+    NumberTable<SharedReceiveQueue> srqs;
+    NumberTable<QueuePair> qps;
+    LiveCounters counters;
+    Translator translator;
+    Delivery delivery;
+    Responder responder;
+    Requester requester;
+    Traffic traffic;
+};
+
+} // namespace mrz::hca

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <hca/queue.hpp>
+
+#include <cerrno>
+#include <utility>
+
+namespace mrz::hca {
+
+SendQueue::SendQueue(const QueueLimits& limits) : limits_{limits}, ring_(limits.work_requests) {}
+
+int SendQueue::push(const SendWorkRequest& request)
+{
+    const bool is_inline = has(request.flags, SendFlags::inline_data);
+    if (request.sges.size() > limits_.sges || request.inline_bytes.size() > limits_.inline_bytes)
+        return EINVAL;
+    if (posted_ - released_.load(std::memory_order_acquire) >= limits_.work_requests)
+        return ENOMEM;
+    Work& work = ring_[(head_ + pending_) % ring_.size()];
+    work.request = request;
+    // assign() keeps what was allocated for the work before.
+    work.sges.assign(request.sges.begin(), is_inline ? request.sges.begin() : request.sges.end());
+    work.inline_bytes.assign(request.inline_bytes.begin(), request.inline_bytes.end());
+    work.request.sges = work.sges;
+    work.request.inline_bytes = work.inline_bytes;
+    ++pending_;
+    ++posted_;
+    return 0;
+}
+
+void SendQueue::pop() noexcept
+{
+    head_ = (head_ + 1) % ring_.size();
+    --pending_;
+    ++unreported_;
+}
+
+std::uint32_t SendQueue::take_unreported() noexcept
+{
+    return std::exchange(unreported_, 0);
+}
+
+void SendQueue::reset() noexcept
+{
+    head_ = 0;
+    pending_ = 0;
+    unreported_ = 0;
+    posted_ = 0;
+    released_.store(0, std::memory_order_relaxed);
+}
+
+ReceiveQueue::ReceiveQueue(const QueueLimits& limits) : limits_{limits}, ring_(limits.work_requests) {}
+
+int ReceiveQueue::push(const ReceiveWorkRequest& request)
+{
+    if (request.sges.size() > limits_.sges)
+        return EINVAL;
+    const std::lock_guard lock{mutex_};
+    if (pending_ == ring_.size())
+        return ENOMEM;
+    ReceiveWork& work = ring_[(head_ + pending_) % ring_.size()];
+    work.id = request.id;
+    work.sges.assign(request.sges.begin(), request.sges.end());
+    ++pending_;
+    return 0;
+}
+
+ReceiveQueue::Popped ReceiveQueue::pop(ReceiveWork& work)
+{
+    const std::lock_guard lock{mutex_};
+    if (pending_ == 0)
+        return Popped::nothing;
+    std::swap(work, ring_[head_]);
+    head_ = (head_ + 1) % ring_.size();
+    --pending_;
+    if (pending_ >= limit_)
+        return Popped::work;
+    limit_ = 0;
+    return Popped::work_and_limit;
+}
+
+std::uint32_t ReceiveQueue::size() const
+{
+    const std::lock_guard lock{mutex_};
+    return pending_;
+}
+
+void ReceiveQueue::arm_limit(std::uint32_t limit)
+{
+    const std::lock_guard lock{mutex_};
+    limit_ = limit;
+}
+
+std::uint32_t ReceiveQueue::limit() const
+{
+    const std::lock_guard lock{mutex_};
+    return limit_;
+}
+
+void ReceiveQueue::reset()
+{
+    const std::lock_guard lock{mutex_};
+    head_ = 0;
+    pending_ = 0;
+}
+
+} // namespace mrz::hca
