@@ -11,7 +11,7 @@ usage() {
     cat <<END
 usage: sudo tests/run.sh [unit]
 
-  (nothing)  unit and system tests: reserves hugepages for the time of the run
+  (nothing)  unit and system tests: these reserve hugepages for as long as they run
   unit       unit tests: no hugepages; needs root only if packages are missing
 END
 }
@@ -20,8 +20,6 @@ END
 
 # Apart from the journal of mrz, whose restoring is itself under test.
 journal=/run/mrzone-tests.pools
-page_kb=2048
-wanted_pages=2600
 
 pool_files() {
     ls -d /sys/devices/system/node/node*/hugepages/hugepages-*/nr_hugepages 2>/dev/null ||
@@ -63,19 +61,11 @@ pools_back() {
     fi
 }
 
-reserve_pages() {
-    local available_kb pages size got
-    available_kb=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
-    pages=$((available_kb / 2 / page_kb))
-    [ "$pages" -lt "$wanted_pages" ] || pages=$wanted_pages
-    size=/sys/kernel/mm/hugepages/hugepages-${page_kb}kB
-    [ -d "$size" ] || die "this kernel has no $page_kb-kB hugepages, which the system tests need"
-    # Written whole before anything changes: a kill from here on is undone by the next run.
+# The tests change pools and put them back; what they could not put back, because they were killed, is put back here.
+# Written whole before anything changes: a kill of this script is undone by the next run.
+note_pools() {
     pools_now >"$journal.new"
     mv "$journal.new" "$journal"
-    [ "$(<"$size/nr_hugepages")" -ge "$pages" ] || echo "$pages" >"$size/nr_hugepages"
-    got=$(<"$size/nr_hugepages")
-    say "2-MiB hugepages for the tests: asked $pages, have $got"
 }
 
 # ---- Tests --------------------------------------------------------------------------------------------------------
@@ -134,7 +124,7 @@ fi
 
 for suite in "${suites[@]}"; do
     if [ "$suite" = system ]; then
-        reserve_pages
+        note_pools
         before=$(pages_in_use)
         run_suite system 1
         after=$(pages_in_use)

@@ -174,7 +174,10 @@ class Builder {
     //! needs never fails for want of more.
     void look_further()
     {
-        std::uint64_t budget = std::uint64_t{block_pages()} * options_.slack_percent / 100;
+        std::uint64_t budget = options_.slack_percent == 0
+                                   ? 0
+                                   : std::max<std::uint64_t>(block_pages() * options_.slack_percent / 100,
+                                                             WindowOptions::least_slack / options_.page_size);
         for (std::uint64_t step = std::max<std::uint64_t>(budget / 8, 1);
              budget > 0 && !choice_.frames.empty() && choice_.entries > fewest_; step *= 2) {
             const std::uint64_t more = std::min({step, budget, spare_pages(options_.page_size, options_.node)});

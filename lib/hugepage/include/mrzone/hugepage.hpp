@@ -119,9 +119,13 @@ struct WindowOptions {
     //! Threads that take (and so zero) pages, 1 to Window::most_threads; 0: one for each whole GiB, at most the
     //! processors there are.
     unsigned threads = 0;
-    //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size.
-    //! They are looked at only while the placement is not yet the best thinkable.
+    //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size, but
+    //! at least least_slack unless this is 0. They are looked at only while the placement is not yet the best
+    //! thinkable, a few first, then twice as many each time.
     unsigned slack_percent = 100;
+    //! A little memory has little choice among as much again, and zeroing this much takes well under a tenth of a
+    //! second.
+    static constexpr std::size_t least_slack = std::size_t{512} << 20;
     Limits limits = {.max_page_shift = host::max_registration_shift()};
     //! Called from the building thread about ten times a second. If it throws, the build is undone and the exception
     //! goes on to the caller.
