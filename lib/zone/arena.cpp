@@ -112,10 +112,9 @@ void Arena::State::dismantle()
         if (const unsigned allocations = heap->allocations(); allocations > 0)
             refuse_to_close(name, "blocks allocated from it (" + name_tenants(windows, allocations) + ')',
                             allocations, "free them first (rte_mempool_free, rte_memzone_free, rte_free)");
-        if (const std::size_t attached = offer->attached(); attached > 0)
+        if (const std::size_t attached = offer->withdraw(); attached > 0)
             refuse_to_close(name, "windows mapped by secondary processes", attached,
                             "let them close the arena first");
-        offer->publish({});
     }
     while (!windows.empty()) {
         try {

@@ -277,11 +277,13 @@ void Offer::publish(std::span<const Window> windows)
     offers.at(name_).windows = std::move(offered);
 }
 
-std::size_t Offer::attached()
+std::size_t Offer::withdraw()
 {
     const std::lock_guard lock{offers_mutex};
     Offered& offered = offers.at(name_);
     drop_dead_leases(offered);
+    if (offered.watched_leases.empty())
+        offered.windows.clear();
     return offered.watched_leases.size();
 }
 

@@ -26,8 +26,9 @@ class Offer {
 
     //! The windows that may be asked for from now on. They may be moved, but must live until the next call.
     void publish(std::span<const Window> windows);
-    //! Secondary processes that have at least one window mapped.
-    [[nodiscard]] std::size_t attached();
+    //! Offers nothing more, unless secondary processes have windows mapped. Both in one step, so that nobody comes in
+    //! between. \return how many windows they have mapped, each counted once a process.
+    [[nodiscard]] std::size_t withdraw();
 
   private:
     std::string name_;

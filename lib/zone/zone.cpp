@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <limits>
 
 namespace mrz {
 namespace {
@@ -44,12 +45,13 @@ Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
     check_name("a zone", name);
     const std::string what = "cannot reserve " + format_size(size) + " as \"" + std::string{name} +
                              "\" in the arena \"" + state_->name + '"';
-    if (size == 0 || !std::has_single_bit(align))
+    // DPDK takes the alignment as an unsigned.
+    if (size == 0 || !std::has_single_bit(align) || align > std::numeric_limits<unsigned>::max())
         throw Error{EINVAL,
                     {.trouble = Trouble::invalid,
                      .what = what + " aligned to " + std::to_string(align),
                      .limit = "",
-                     .remedy = "give a size above zero and a power of two as alignment"}};
+                     .remedy = "give a size above zero, and as alignment a power of two of at most 2 GiB"}};
     {
         const std::lock_guard lock{state_->mutex};
         state_->require_open();

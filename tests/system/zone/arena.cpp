@@ -202,6 +202,7 @@ TEST_F(ArenaFaults, NamesAreCheckedAndUnique)
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("table", 2_MiB)); }), EEXIST);
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("none", 0)); }), EINVAL);
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("odd", 64, 3)); }), EINVAL);
+        EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("far", 64, 4_GiB)); }), EINVAL);
     });
 }
 

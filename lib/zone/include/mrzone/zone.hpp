@@ -2,8 +2,8 @@
 //! \file
 //! Arenas and zones: windows of hugepages as a DPDK heap, and named pieces of it.
 //!
-//! The application starts the EAL; mrzone never does. Every call here needs a running EAL and throws Error
-//! (unsupported, ENODEV) without one.
+//! The application starts the EAL; mrzone never does. Arena::build() and Arena::attach() throw Error (unsupported,
+//! ENODEV) where none runs. What they made is to be gone before rte_eal_cleanup().
 #pragma once
 
 #include <mrzone/base.hpp>
@@ -38,7 +38,7 @@ struct ArenaOptions {
 //!
 //! An Arena is a handle: the memory lives until the handle and every Zone of it are gone. Calls on one arena may
 //! come from several threads, except destruction and assignment of the handle itself; what windows() returned must
-//! not be used across grow() or close().
+//! not be used across grow(), refresh() or close(). One that was moved from may only be assigned to or destroyed.
 class MRZ_API Arena {
   public:
     //! Builds the first window and makes a heap of it. \p name is 1 to 31 characters and names the DPDK heap.
@@ -73,9 +73,10 @@ class MRZ_API Arena {
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::span<const Window> windows() const;
 
-    //! Carves a zone of exactly \p size bytes, at an address that is a multiple of \p align (a power of two).
-    //! \p name is 1 to 31 characters, unique among memzones. Throws Error: busy (EEXIST); invalid (EINVAL);
-    //! hugepages (ENOMEM) if no window has that much left in one piece.
+    //! Carves a zone of exactly \p size bytes, at an address that is a multiple of \p align (bytes, a power of two of
+    //! at most 2 GiB). \p name is 1 to 31 characters, unique among memzones. Throws Error: busy (EEXIST); invalid
+    //! (EINVAL, ENAMETOOLONG; EBADF once closed); hugepages (ENOMEM) if no window has that much left in one piece;
+    //! unsupported (ENOSPC) if the EAL has no room for another memzone.
     [[nodiscard]] Zone reserve(std::string_view name, std::size_t size, std::size_t align = 64);
 
   private:
@@ -85,7 +86,9 @@ class MRZ_API Arena {
     std::shared_ptr<State> state_;
 };
 
-//! A named piece of an arena: an rte_memzone, freed when the Zone is destroyed.
+//! A named piece of an arena: an rte_memzone, freed when the Zone is destroyed. It owns the arena's memory together
+//! with the Arena's handle, so it may outlive that. Calls may come from several threads, except destruction and
+//! assignment; one that was moved from may only be assigned to or destroyed.
 class MRZ_API Zone {
   public:
     Zone(Zone&&) noexcept;
@@ -93,8 +96,9 @@ class MRZ_API Zone {
     ~Zone();
 
     [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+    //! DPDK's own description of it, as long as the Zone lives. Not to be freed by the caller.
     [[nodiscard]] const rte_memzone* memzone() const noexcept;
-    //! The plan for one key over exactly this zone, with iova = virtual address.
+    //! The plan for one key over exactly this zone, with iova = virtual address. Throws Error as make_plan().
     [[nodiscard]] Plan plan(const Limits& limits) const;
 
   private:
