@@ -80,7 +80,8 @@ std::string to_text(const DemoReport& report)
             "The pages' frames are hidden from this user (CAP_SYS_ADMIN shows them), so nothing could be arranged,\n"
             "and these are the entries that the pages' size promises. Run it as root to see the difference.\n";
     else if (report.arena.memory_region.mtt_entries() > least)
-        text += "The free pages are fragmented: this is the best that any choice and order of them gives one key.\n";
+        text +=
+            "The free pages are fragmented: no choice and order of those that were looked at gives one key fewer.\n";
     if (report.translating)
         text += "The IOMMU translates, so a device sees other addresses than these frames: behind it the counts may "
                 "differ.\n";

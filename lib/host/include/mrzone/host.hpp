@@ -100,9 +100,10 @@ struct CgroupLimits {
     //! The group that leaves the least; nullptr if none has a number.
     [[nodiscard]] MRZ_API const CgroupLimit* tightest() const;
 };
-//! The hugetlb controller's limits for one page size, of version 1 or 2, on pages in use (what fallocate and
-//! faults are charged to) or on reservations (what mmap is).
+//! What the hugetlb controller limits: pages in use, which faults are charged to, or reservations, which mmap is.
+//! fallocate on a memory file is charged to both.
 enum class HugetlbCharge { usage, reservation };
+//! The hugetlb controller's limits for pages of \p page_size bytes, of version 1 or 2.
 MRZ_API CgroupLimits hugetlb_cgroup(std::size_t page_size, HugetlbCharge charge, const Root& root = {});
 //! The memory controller's limits.
 MRZ_API CgroupLimits memory_cgroup(const Root& root = {});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! Page pools, frames and windows: hugepages taken from the kernel, arranged, and given back. Knows no DPDK.
+//!
+//! Functions, and Window::build() and Window::attach(), may be called from several threads at once.
 #pragma once
 
 #include <mrzone/base.hpp>
@@ -167,11 +169,13 @@ class MRZ_API Window {
     static constexpr unsigned most_threads = 5;
 
     //! Takes, arranges and maps the pages. On any failure all is given back.
-    //! Throws Error: invalid (size or page size), hugepages, cgroup, locked_memory or permission, or invalid with
-    //! ENOMEM where vm.max_map_count or the address space would not hold it; each before or after touching pages,
-    //! never by a signal.
+    //! Throws Error: invalid (EINVAL: size or page size; ENOMEM: vm.max_map_count or the address space would not hold
+    //! it; EFBIG, EMFILE, ENFILE: limits on files), hugepages, cgroup, permission, or unsupported (before
+    //! Linux 5.14); each before or after touching pages, never by a signal.
     static Window build(const WindowOptions& options);
-    //! Maps a window of another process. Throws Error: busy (EEXIST) if its addresses are taken here.
+    //! Maps a window of another process; \p files are those that its map names, in the same order. Throws Error: busy
+    //! (EEXIST) if its addresses are taken here; invalid (EINVAL) if map and files contradict each other, or as
+    //! build() where the mapping limit is met.
     static Window attach(const WindowMap& map, std::vector<FileDescriptor> files);
 
     Window(Window&&) noexcept;
@@ -197,8 +201,8 @@ class MRZ_API Window {
     [[nodiscard]] Plan plan(const Limits& limits) const;
     [[nodiscard]] const BuildPhases& phases() const noexcept;
 
-    //! Leaves the memory mapped and the files open until the process ends. For an owner that must not pull memory
-    //! away from under its users.
+    //! From here on the destructor leaves the memory mapped and the files open until the process ends. For an owner
+    //! that must not pull memory away from under its users.
     void abandon() noexcept;
 
   private:

@@ -31,9 +31,10 @@ struct Extent {
 class MRZ_API Layout {
   public:
     Layout() = default;
-    //! The layout of pages of one size, in virtual order.
+    //! The layout of pages of one size, in virtual order. Throws Error as append().
     static Layout of_pages(std::span<const DmaAddress> frames, PageShift page);
     //! The least that \p count pages of \p page promise when their frames are unknown: no two are contiguous.
+    //! Throws Error (EINVAL) if they are more than 2^63 bytes.
     static Layout worst_case(PageShift page, std::size_t count);
 
     //! Appends \p length bytes at \p dma, merged with the last extent where they are contiguous.
@@ -93,14 +94,14 @@ struct PlannedKey {
 
 //! One piece of pinned memory under the umem rule.
 struct PlannedUmem {
-    std::size_t offset = 0;
-    std::size_t length = 0;
+    std::size_t offset = 0; //!< Where in the layout it begins, in bytes.
+    std::size_t length = 0; //!< Bytes.
     PageShift page_shift{12};
 };
 
 //! How a layout is registered, computed before anything is pinned.
 struct MRZ_API Plan {
-    std::size_t bytes = 0;
+    std::size_t bytes = 0; //!< The layout's length.
     std::vector<PlannedKey> keys;
     std::vector<PlannedUmem> umems; //!< Empty unless the rule is PageSizeRule::umem.
     LimitedBy limit;
