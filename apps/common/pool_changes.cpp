@@ -200,9 +200,12 @@ PoolStep PoolChanges::set(const PoolRequest& request)
         journal_.sets.push_back(std::move(record));
     }
     const std::uint64_t serial = begin_change(request.page_size);
+    const std::uint64_t target = request.pages + on_top;
     PoolChange change;
     try {
-        change = resize({request.page_size, request.node, request.pages + on_top}, Effort::compact);
+        if (request.page_size == 2_MiB && target > plan.before)
+            add_gigabytes(request.node, target - plan.before);
+        change = resize({request.page_size, request.node, target}, Effort::compact);
     } catch (...) {
         if (first)
             journal_.sets.pop_back();

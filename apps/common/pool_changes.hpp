@@ -45,7 +45,8 @@ class PoolChanges {
     [[nodiscard]] const std::vector<PoolStep>& undone() const noexcept { return undone_; }
 
     //! Sets a pool, and remembers what it was before the first time. Pages that running programs hold for a while are
-    //! added on top. Throws Error: hugepages, with the pool as it was, if the kernel gives fewer; permission.
+    //! added on top. Grows by whole gigabytes where the kernel has them, as grow(). Throws Error: hugepages, with the
+    //! pool as it was, if the kernel gives fewer; permission.
     PoolStep set(const PoolRequest& request);
     //! What set() would do. Changes nothing.
     static PoolStep preview(const PoolRequest& request, const PoolMachine& machine = {});
