@@ -72,6 +72,9 @@ mrz_arena_options known_options(const mrz_arena_options* options)
                               .remedy = "install the library that the program was built with"}};
     }
     std::memcpy(&known, options, std::min(options->struct_size, sizeof known));
+    if (known.node_plus_one < 0 || known.reserved != 0)
+        throw bad_argument("the arena's options have a node_plus_one below 0, or a reserved that is not 0",
+                           "set the whole struct to zero before its members");
     return known;
 }
 

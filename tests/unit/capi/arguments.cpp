@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 using testing::HasSubstr;
@@ -83,6 +84,17 @@ TEST(CApi, ANewerCallersUnknownWishIsRefusedButZerosAreFine)
     EXPECT_EQ(mrz_arena_build("data", &options.known, &arena), -ENODEV) << mrz_last_error();
     options.more[15] = 1;
     EXPECT_EQ(mrz_arena_build("data", &options.known, &arena), -E2BIG);
+}
+
+TEST(CApi, ANegativeNodeAndAReservedMemberInUseAreRefused)
+{
+    mrz_arena* arena = unset;
+    mrz_arena_options options = good_options();
+    options.node_plus_one = std::numeric_limits<std::int32_t>::min();
+    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
+    options = good_options();
+    options.reserved = 1;
+    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
 }
 
 TEST(CApi, TheLastErrorIsTheThreadsOwn)

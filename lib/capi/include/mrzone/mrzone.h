@@ -31,7 +31,7 @@ struct mrz_arena_options {
     uint64_t size;         /**< Bytes, a multiple of page_size. */
     uint64_t page_size;    /**< Bytes; 0: 2 MiB. */
     int32_t node_plus_one; /**< NUMA node + 1; 0: any node. */
-    uint32_t threads;      /**< Threads that zero pages; 0: chosen by size. */
+    uint32_t threads;      /**< Threads that zero pages, at most 5; 0: chosen by size. */
     uint32_t exact;        /**< Not 0: look at no more pages than are needed. */
     uint32_t reserved;     /**< 0. */
 };
@@ -40,15 +40,21 @@ struct mrz_arena_options {
  * Builds an arena; the EAL must be running.
  * \param name 1 to 31 characters; names the DPDK heap.
  * \param out set to the arena on success and to NULL on failure; to be given to mrz_arena_destroy().
- * \return 0; -EINVAL, -ENAMETOOLONG; -EEXIST; -ENOMEM, -ENOSPC (pages, limits, cgroups); -EPERM, -EACCES; -ENODEV
- *         (no EAL).
+ * \return 0; -EINVAL, -ENAMETOOLONG, -E2BIG (options of a newer library); -EEXIST (the name is taken); -ENOMEM,
+ *         -ENOSPC (pages, limits, control groups, DPDK's heaps), -EFBIG, -EMFILE; -EPERM, -EACCES; -ENODEV (no EAL);
+ *         -ENOTSUP (in a secondary process).
  */
 MRZ_API int mrz_arena_build(const char* name, const struct mrz_arena_options* options, mrz_arena** out);
 
-/** In a secondary process, maps the primary's arena. \return 0; -ENOENT; -EEXIST (an address is taken); -ENOTSUP. */
+/**
+ * In a secondary process, maps the primary's arena.
+ * \param out as for mrz_arena_build().
+ * \return 0; -ENOENT (the primary has none of this name); -EEXIST (an address is taken); -ENODEV (no EAL); -ENOTSUP
+ * (in a primary process, or where there are no secondary ones).
+ */
 MRZ_API int mrz_arena_attach(const char* name, mrz_arena** out);
 
-/** Adds a window of \p size bytes. \return as mrz_arena_build(). */
+/** Adds a window of \p size bytes. \return as mrz_arena_build(); -EBADF once closed. */
 MRZ_API int mrz_arena_grow(mrz_arena* arena, uint64_t size);
 
 /** \return the socket id for DPDK's allocation calls (256 and above). */
@@ -64,7 +70,10 @@ MRZ_API int mrz_arena_refresh(mrz_arena* arena);
  */
 MRZ_API int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size);
 
-/** Gives all memory back. \return 0; -EBUSY if something lives in it, and then nothing has changed. */
+/**
+ * Gives all memory back. The handle is still to be given to mrz_arena_destroy().
+ * \return 0; -EBUSY if something lives in it, and then nothing has changed.
+ */
 MRZ_API int mrz_arena_close(mrz_arena* arena);
 
 /** Frees the handle and closes the arena; memory that is still in use is kept until the process ends. */
