@@ -4,6 +4,7 @@
 #include "demo_measure.hpp"
 #include "demo_report.hpp"
 
+#include "common/arena_size.hpp"
 #include "common/eal.hpp"
 #include "common/output.hpp"
 #include "common/signals.hpp"
@@ -39,36 +40,10 @@ struct Pages {
     TemporaryPool main;
 };
 
-void check(std::size_t size, std::size_t page_size)
-{
-    read_pool(page_size); // refuses a page size that this kernel lacks
-    const auto refuse = [&](std::string limit, std::uint64_t present, std::string remedy) {
-        throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
-                                  .what = "a demonstration with " + format_size(size),
-                                  .limit = std::move(limit),
-                                  .present = present,
-                                  .remedy = std::move(remedy)}};
-    };
-    if (size == 0 || size % page_size != 0)
-        refuse("sizes are whole pages and not zero; the page size, bytes", page_size,
-               fmt::format("try: mrz demo --size {} --page {}", size_argument((size / page_size + 1) * page_size),
-                           size_argument(page_size)));
-}
-
 // A refusal before anything is touched: DPDK, which comes first, would only say that it has no memory.
 void check_limits(std::size_t size, std::size_t page_size)
 {
-    std::uint64_t machine = 0;
-    for (const host::Node& node : host::nodes())
-        machine += node.memory_total.value_or(0);
-    if (machine != 0 && size > machine)
-        throw Error{ENOMEM, Cause{.trouble = Trouble::hugepages,
-                                  .what = format_size(size) + " of hugepages",
-                                  .limit = "memory of this machine, bytes",
-                                  .present = machine,
-                                  .need = size,
-                                  .remedy = "try: mrz demo, which takes what the machine can spare"}};
-
+    check_machine_has(size);
     const std::uint64_t need = size + std::max(page_size, Window::header_size);
     for (const auto charge : {host::HugetlbCharge::usage, host::HugetlbCharge::reservation}) {
         const host::CgroupLimits limits = host::hugetlb_cgroup(page_size, charge);
@@ -166,11 +141,11 @@ void demo(const Options& options, bool json)
     {
         std::optional<Pages> pages;
         if (options.size.empty()) {
-            check(std::max(default_size, page_size), page_size);
+            read_pool(page_size); // refuses a page size that this kernel lacks
             pages.emplace(reserve_what_can_be_spared(page_size));
         } else {
             const std::size_t size = parse_size(options.size, "the size");
-            check(size, page_size);
+            check_arena_size(size, page_size, "mrz demo");
             pages.emplace(reserve_with_choice(size, page_size));
         }
         report = measure(pages->size, page_size);

@@ -2,6 +2,7 @@
 // mrz plan: what registering memory costs, without touching any.
 #include "commands.hpp"
 
+#include "common/arena_size.hpp"
 #include "common/layout_file.hpp"
 #include "common/output.hpp"
 #include "common/pool_request.hpp"
@@ -36,33 +37,15 @@ struct Forecast {
     Plan guaranteed;         //!< Whatever the pool's state.
 };
 
-[[noreturn]] void refuse(Trouble trouble, int error_number, std::string what, std::string limit,
-                         std::optional<std::uint64_t> present, std::optional<std::uint64_t> need, std::string remedy)
-{
-    throw Error{error_number, Cause{trouble, std::move(what), std::move(limit), present, need, std::move(remedy)}};
-}
-
 Forecast forecast(std::size_t size, std::size_t page_size)
 {
-    const Pool pool = read_pool(page_size); // refuses a page size that this kernel lacks
-    const std::string what = "a plan for " + format_size(size);
-    if (size == 0 || size % page_size != 0)
-        refuse(Trouble::invalid, EINVAL, what, "sizes are whole pages and not zero; the page size, bytes", page_size,
-               {},
-               fmt::format("try: mrz plan --size {} --page {}", size_argument((size / page_size + 1) * page_size),
-                           size_argument(page_size)));
-    std::uint64_t machine = 0;
-    for (const host::Node& node : host::nodes())
-        machine += node.memory_total.value_or(0);
-    if (machine != 0 && size > machine)
-        refuse(Trouble::hugepages, ENOMEM, what, "memory of this machine, bytes", machine, size, "ask for less");
-
+    check_arena_size(size, page_size, "mrz plan");
     const Limits limits{.max_page_shift = host::max_registration_shift()};
     Layout whole;
     whole.append(DmaAddress{0}, size);
     const std::uint64_t pages = size / page_size;
     return {.size = size,
-            .pool = pool,
+            .pool = read_pool(page_size),
             .pages = pages + (page_size == Window::header_size ? 1 : 0),
             .best = make_plan(whole, {}, limits),
             .guaranteed = make_plan(Layout::worst_case(PageShift::of(page_size), pages), {}, limits)};
@@ -113,9 +96,10 @@ std::string read_all(const std::string& path)
         error_number = errno != 0 ? errno : EIO;
     }
     if (error_number != 0)
-        refuse(error_number == EACCES ? Trouble::permission : Trouble::invalid, error_number,
-               "reading the layout " + path, std::strerror(error_number), {}, {},
-               "give --layout a file that can be read, or - for standard input");
+        throw Error{error_number, Cause{.trouble = error_number == EACCES ? Trouble::permission : Trouble::invalid,
+                                        .what = "reading the layout " + path,
+                                        .limit = std::strerror(error_number),
+                                        .remedy = "give --layout a file that can be read, or - for standard input"}};
     return text;
 }
 

@@ -88,6 +88,7 @@ TEST_F(MrzPlan, RefusesSizesThatNoArenaCanHave)
 {
     expect_error(mrz_json({"plan", "--size", "0"}), 2);
     expect_error(mrz_json({"plan", "--size", "3M"}), 2);
+    expect_error(mrz_json({"plan", "--size", "18446744073709551615"}), 3);
     expect_error(mrz_json({"plan", "--size", "64T"}), 3);
     expect_error(mrz_json({"plan", "--size", "8M", "--page", "4M"}), 3);
     expect_error(mrz_json({"plan"}), 2);
