@@ -101,7 +101,9 @@ if [ "$mode" != unit ] || [ "$(id -u)" -eq 0 ]; then
 fi
 
 folder=$root/build-tests
-build "$folder" || {
+targets=()
+[ "$mode" != unit ] || targets=(-- unit_programs)
+build "$folder" "${targets[@]}" || {
     echo "failed: the build in $folder"
     echo "0 passed, 1 failed, 0 skipped"
     exit 1
