@@ -9,6 +9,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -98,6 +99,21 @@ class Floors(unittest.TestCase):
         # One header stands for all in its folder.
         self.each([(floor, other, headers_of(other)[0]) for floor in self.commands for other in FOLDERS
                    if headers_of(other)], check)
+
+    def test_no_floor_is_reached_by_its_folder(self):
+        def check(case):
+            floor, path = case
+            good, said = compiles(*self.commands[floor], f"#include <{path}>\n")
+            if good or "No such file" not in said.splitlines()[0]:
+                return f"lib/{floor} can reach {path}: {said}"
+            return None
+
+        files = [path.relative_to(SOURCE_ROOT / "lib") for other in FOLDERS
+                 for path in sorted((SOURCE_ROOT / "lib" / other).glob("**/*.hpp"))[:1]]
+        self.each([(floor, path) for floor in self.commands for path in files], check)
+        climbing = re.compile(r'^\s*#\s*include\s*["<][^">]*\.\./', re.MULTILINE)
+        self.assertEqual([], [str(path) for path in (SOURCE_ROOT / "lib").glob("**/*.[ch]pp")
+                              if climbing.search(path.read_text(encoding="utf-8"))])
 
     def test_lower_floors_know_no_dpdk(self):
         def check(floor):
