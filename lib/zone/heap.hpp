@@ -28,7 +28,6 @@ class Heap {
     //! Lets the heap live on in DPDK, because its memory is in use.
     void leave() noexcept { left_ = true; }
 
-    [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] int socket_id() const noexcept { return socket_id_; }
     //! Allocations that live in it.
     [[nodiscard]] unsigned allocations() const;

@@ -154,7 +154,8 @@ void answer(const Request& request, const void* peer)
 {
     const std::lock_guard lock{offers_mutex};
     const auto found = offers.find(std::string_view{request.arena.data()});
-    if (found == offers.end()) {
+    // One that is being built, or taken apart, has no windows.
+    if (found == offers.end() || found->second.windows.empty()) {
         send_reply({.error_number = ENOENT, .windows = 0}, {}, peer);
         return;
     }

@@ -62,8 +62,9 @@ class MRZ_API Arena {
     //! In a secondary process: maps the windows that the primary has added since. Throws as attach().
     void refresh();
     //! Takes the heap apart and gives all memory back. Throws Error: busy (EBUSY), naming the memzones that live in
-    //! it, or saying that secondary processes are attached, and then nothing has changed. In a secondary it only
-    //! detaches. Calling it again does nothing; other calls on a closed arena throw Error (invalid, EBADF).
+    //! it, or saying that secondary processes are attached, and then nothing has changed; where another thread
+    //! allocates at that very time, windows that nobody used may be gone. In a secondary it only detaches. Calling it
+    //! again does nothing; grow(), refresh() and reserve() then throw Error (invalid, EBADF).
     void close();
 
     [[nodiscard]] const std::string& name() const noexcept;
