@@ -15,10 +15,8 @@ namespace mrz::app {
 
 void check_machine_has(std::size_t size)
 {
-    std::uint64_t machine = 0;
-    for (const host::Node& node : host::nodes())
-        machine += node.memory_total.value_or(0);
-    if (machine != 0 && size > machine)
+    const auto machine = host::memory_total();
+    if (machine && size > *machine)
         throw Error{ENOMEM, Cause{.trouble = Trouble::hugepages,
                                   .what = "an arena of " + format_size(size),
                                   .limit = "memory of this machine, bytes",

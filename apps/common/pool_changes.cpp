@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 
 namespace mrz::app {
 namespace {
@@ -37,7 +36,7 @@ std::vector<NodePages> present_pages(std::size_t page_size, const host::Root& ro
 
 void refuse_beyond_memory(const PoolRequest& request, std::uint64_t now, const host::Root& root)
 {
-    const auto available = available_memory(root);
+    const auto available = host::memory_available(root);
     if (!available || request.pages <= now || request.pages - now <= *available / request.page_size)
         return;
     // Asked all the same, the kernel would push out everything else first and then give less.
@@ -66,18 +65,6 @@ Error short_of_pages(const PoolRequest& asked, const Pool& obtained)
 }
 
 } // namespace
-
-std::optional<std::uint64_t> available_memory(const host::Root& root)
-{
-    std::istringstream lines{root.text("/proc/meminfo").value_or("")};
-    for (std::string line; std::getline(lines, line);) {
-        constexpr std::string_view key = "MemAvailable:";
-        std::uint64_t kilobytes = 0;
-        if (line.starts_with(key) && std::istringstream{line.substr(key.size())} >> kilobytes)
-            return kilobytes * 1024;
-    }
-    return std::nullopt;
-}
 
 PoolChanges::PoolChanges(PoolMachine machine) : machine_{std::move(machine)}, journal_{machine_.run_dir}
 {
@@ -199,10 +186,11 @@ PoolStep PoolChanges::set(const PoolRequest& request)
             entry.pages -= std::min(entry.pages, held(request.page_size, entry.node));
         journal_.sets.push_back(std::move(record));
     }
-    const std::uint64_t serial = begin_change(request.page_size);
     const std::uint64_t target = request.pages + on_top;
+    std::uint64_t serial = 0; // of no change: cancelling it does nothing
     PoolChange change;
     try {
+        serial = begin_change(request.page_size);
         if (request.page_size == 2_MiB && target > plan.before)
             add_gigabytes(request.node, target - plan.before);
         change = resize({request.page_size, request.node, target}, Effort::compact);

@@ -83,7 +83,4 @@ class PoolChanges {
 //! who may not do it is told so.
 std::vector<PoolStep> undo_what_a_kill_left(const PoolMachine& machine = {});
 
-//! Memory that the kernel can still give to programs (MemAvailable), in bytes; none if it does not say.
-std::optional<std::uint64_t> available_memory(const host::Root& root = {});
-
 } // namespace mrz::app

@@ -40,33 +40,17 @@ struct Pages {
     TemporaryPool main;
 };
 
-// A refusal before anything is touched: DPDK, which comes first, would only say that it has no memory.
-void check_limits(std::size_t size, std::size_t page_size)
-{
-    check_machine_has(size);
-    const std::uint64_t need = size + std::max(page_size, Window::header_size);
-    for (const auto charge : {host::HugetlbCharge::usage, host::HugetlbCharge::reservation}) {
-        const host::CgroupLimits limits = host::hugetlb_cgroup(page_size, charge);
-        const auto headroom = limits.headroom().value();
-        const host::CgroupLimit* const tightest = limits.tightest();
-        if (headroom && *headroom < need && tightest != nullptr)
-            throw Error{ENOMEM, Cause{.trouble = Trouble::cgroup,
-                                      .what = format_size(size) + " of " + pool_name(page_size, {}),
-                                      .limit = "what the control group's " + tightest->file + " leaves, bytes",
-                                      .present = *headroom,
-                                      .need = need,
-                                      .remedy = fmt::format("echo {} > {}", tightest->usage.value_or(0) + need,
-                                                            tightest->file)}};
-    }
-}
-
 Pages reserve(std::size_t size, std::size_t page_size, std::uint64_t pages, Effort effort)
 {
-    check_limits(size, page_size);
+    check_machine_has(size);
     constexpr std::uint64_t small_pages = 8;
-    return {.size = size,
-            .small = TemporaryPool{Window::header_size, {}, page_size == Window::header_size ? 0 : small_pages},
-            .main = TemporaryPool{page_size, {}, pages, effort}};
+    Pages reserved{.size = size,
+                   .small =
+                       TemporaryPool{Window::header_size, {}, page_size == Window::header_size ? 0 : small_pages},
+                   .main = TemporaryPool{page_size, {}, pages, effort}};
+    // DPDK, which comes first, would only say that it has no memory.
+    Window::preflight({.size = size, .page_size = page_size});
+    return reserved;
 }
 
 // As many pages again as are needed, if they can be had, give the placement a choice.

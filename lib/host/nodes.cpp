@@ -84,4 +84,18 @@ std::vector<Node> nodes(const Root& root)
     return result;
 }
 
+std::optional<std::uint64_t> memory_total(std::optional<int> node, const Root& root)
+{
+    std::optional<std::uint64_t> total;
+    for (const Node& each : nodes(root))
+        if (each.memory_total && (!node || each.id == *node))
+            total = total.value_or(0) + *each.memory_total;
+    return total;
+}
+
+std::optional<std::uint64_t> memory_available(const Root& root)
+{
+    return bytes_of(root.text("/proc/meminfo"), "MemAvailable");
+}
+
 } // namespace mrz::host

@@ -30,16 +30,6 @@ Error invalid(const std::string& what, std::string limit, std::optional<std::uin
                   .remedy = std::move(remedy)}};
 }
 
-//! Bytes of memory on the node or in the machine; none if unknown.
-std::optional<std::uint64_t> memory_total(std::optional<int> node, const host::Root& root)
-{
-    std::optional<std::uint64_t> total;
-    for (const host::Node& each : host::nodes(root))
-        if (each.memory_total && (!node || each.id == *node))
-            total = total.value_or(0) + *each.memory_total;
-    return total;
-}
-
 //! Pages that a pool can give, overcommit included. A node's pool counts no reservations and no overcommit; the whole
 //! machine's does.
 struct Supply {
@@ -120,7 +110,7 @@ std::vector<PageNeed> needs_of(const WindowOptions& options, const host::Root& r
                       Window::most_threads, options.threads, "use fewer threads");
 
     // Where the machine does not say how much it has: half of what 47-bit addresses reach.
-    const std::uint64_t total = memory_total(options.node, root).value_or(64_TiB);
+    const std::uint64_t total = host::memory_total(options.node, root).value_or(64_TiB);
     if (options.size > total || total - options.size < Window::header_size)
         throw Error{ENOMEM,
                     {.trouble = Trouble::hugepages,

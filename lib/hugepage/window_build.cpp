@@ -308,6 +308,12 @@ class Builder {
 } // namespace
 } // namespace hugepage
 
+void Window::preflight(const WindowOptions& options)
+{
+    for (const hugepage::PageNeed& need : hugepage::needs_of(options))
+        hugepage::check_pages(need, options.node);
+}
+
 Window Window::build(const WindowOptions& options)
 {
     if (host::iommu() == host::Iommu::translating)

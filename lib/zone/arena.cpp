@@ -88,6 +88,9 @@ Arena::State::~State()
         log(Severity::warning, std::string{busy.what()} + "; its memory is kept until the process ends");
         for (Window& window : windows)
             window.abandon();
+        // A secondary's windows stay mapped, so the primary must not think it gone: its leases stay open as well.
+        for (Lease& lease : leases)
+            lease.release();
         if (heap)
             heap->leave();
     }
@@ -97,6 +100,8 @@ void Arena::State::add(Window window)
 {
     // Room first: once the heap has the window, nothing may fail.
     windows.reserve(windows.size() + 1);
+    if (offer)
+        offer->make_room(windows.size() + 1);
     heap->add(window);
     windows.push_back(std::move(window));
     if (offer)

@@ -268,14 +268,19 @@ Offer::~Offer()
     offers.erase(name_);
 }
 
+void Offer::make_room(std::size_t windows)
+{
+    const std::lock_guard lock{offers_mutex};
+    offers.at(name_).windows.reserve(windows);
+}
+
 void Offer::publish(std::span<const Window> windows)
 {
-    std::vector<OfferedWindow> offered;
-    offered.reserve(windows.size());
+    const std::lock_guard lock{offers_mutex};
+    std::vector<OfferedWindow>& offered = offers.at(name_).windows;
+    offered.clear();
     for (const Window& window : windows)
         offered.push_back({&window.map(), window.files()});
-    const std::lock_guard lock{offers_mutex};
-    offers.at(name_).windows = std::move(offered);
 }
 
 std::size_t Offer::withdraw()

@@ -12,7 +12,8 @@
 namespace mrz {
 
 //! What a secondary holds while it has windows mapped. The kernel closes it when the process dies, however it dies,
-//! so the primary always knows the truth: it holds the other end of the pipe.
+//! so the primary always knows the truth: it holds the other end of the pipe. A process that the primary forks while
+//! it answers a request has a copy of this end; until it execs or ends, the secondary counts as attached.
 using Lease = FileDescriptor;
 
 //! One arena's windows, offered to secondary processes for as long as this lives. In an EAL without secondary
@@ -24,6 +25,8 @@ class Offer {
     Offer& operator=(const Offer&) = delete;
     ~Offer();
 
+    //! Sees to it that publish() of so many windows cannot fail.
+    void make_room(std::size_t windows);
     //! The windows that may be asked for from now on. They may be moved, but must live until the next call.
     void publish(std::span<const Window> windows);
     //! Offers nothing more, unless secondary processes have windows mapped. Both in one step, so that nobody comes in

@@ -6,11 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <string>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,8 +35,10 @@ inline pid_t start_child(const std::function<void()>& body)
 {
     std::fflush(nullptr);
     const pid_t child = fork();
-    if (child == 0)
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that is killed leaves nobody waiting for it
         run_and_exit(body);
+    }
     EXPECT_GT(child, 0) << "fork";
     return child;
 }

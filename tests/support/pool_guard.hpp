@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -91,6 +92,16 @@ class TakenPages {
     std::size_t page_size_;
     std::uint64_t pages_;
 };
+
+//! Adds a whole gigabyte to the pool of 2-MiB pages, for a PoolGuard to take away; has the kernel move memory about
+//! if it finds none at once.
+inline bool add_a_whole_gigabyte()
+{
+    if (add_whole_gigabytes(1) == 1)
+        return true;
+    std::ofstream{"/proc/sys/vm/compact_memory"} << 1 << std::flush;
+    return add_whole_gigabytes(1) == 1;
+}
 
 //! Mixes up the order in which the kernel gives the free pages of a pool.
 inline void scramble_pool(std::size_t page_size)

@@ -30,7 +30,7 @@ TEST(Pools, GrowByWholeGigabytesWhileThatOfGigabytePagesStaysAsItWas)
     const PoolGuard guard{2_MiB, 1};
     const Pool before = read_pool(2_MiB);
     const Pool large = read_pool(1_GiB);
-    MRZ_REQUIRE(add_whole_gigabytes(1) == 1, "the kernel gives no page of 1 GiB, or does not split it");
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not split it");
     EXPECT_EQ(read_pool(2_MiB).free, before.free + 512);
     EXPECT_EQ(read_pool(1_GiB).total, large.total);
 }

@@ -61,7 +61,7 @@ TEST_F(Windows, OneGigabyteIsAsFewEntriesAsThePoolAllows)
 TEST_F(Windows, AWholePoolMakesAGigabyteOneEntry)
 {
     const PoolGuard guard{2_MiB, 1};
-    MRZ_REQUIRE(add_whole_gigabytes(1) == 1, "the kernel gives no page of 1 GiB, or does not demote it");
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not demote it");
     scramble_pool(2_MiB);
     const Window window = Window::build({.size = 1_GiB});
     EXPECT_EQ(entries(window, WindowOptions{}.limits), 1U);

@@ -91,3 +91,15 @@ TEST_F(HostNodes, SurviveListsAndNamesThatMakeNoSense)
         EXPECT_EQ(ids(), (std::vector{0})) << list;
     }
 }
+
+TEST_F(HostNodes, AddUpToTheMachine)
+{
+    node(0, "2048", "8");
+    node(1, "4096", "8");
+    EXPECT_EQ(memory_total({}, root), 6_MiB);
+    EXPECT_EQ(memory_total(1, root), 4_MiB);
+    EXPECT_EQ(memory_total(7, root), std::nullopt);
+    EXPECT_EQ(memory_available(root), std::nullopt);
+    files.write("/proc/meminfo", "MemTotal:       6144 kB\nMemAvailable:      12 kB\n");
+    EXPECT_EQ(memory_available(root), 12_KiB);
+}

@@ -17,6 +17,8 @@
 #include <string_view>
 
 #define MRZ_API __attribute__((visibility("default")))
+//! For what a class of the API keeps to itself.
+#define MRZ_HIDDEN __attribute__((visibility("hidden")))
 
 namespace mrz {
 

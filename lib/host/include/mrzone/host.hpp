@@ -145,6 +145,10 @@ struct Node {
 };
 //! In order of id; one node 0 with the whole memory where the kernel knows no nodes.
 MRZ_API std::vector<Node> nodes(const Root& root = {});
+//! Bytes of memory that a node has, or the whole machine; none if unknown.
+MRZ_API std::optional<std::uint64_t> memory_total(std::optional<int> node = {}, const Root& root = {});
+//! Bytes of memory that the kernel can still give to programs without swapping (MemAvailable of /proc/meminfo).
+MRZ_API std::optional<std::uint64_t> memory_available(const Root& root = {});
 
 //! The largest page shift that this kernel's RDMA drivers stand: 30 before Linux 6.13, which shift an int
 //! (mlx5's umr.c), 31 from then on. 30 where the version cannot be read.

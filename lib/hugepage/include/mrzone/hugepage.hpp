@@ -103,6 +103,8 @@ class FileDescriptor {
     MRZ_API ~FileDescriptor();
 
     [[nodiscard]] int get() const noexcept { return fd_; }
+    //! Gives up ownership: the descriptor stays open.
+    int release() noexcept { return std::exchange(fd_, -1); }
 
   private:
     int fd_ = -1;
@@ -173,6 +175,8 @@ class MRZ_API Window {
     //! it; EFBIG, EMFILE, ENFILE: limits on files), hugepages, cgroup, permission, or unsupported (before
     //! Linux 5.14); each before or after touching pages, never by a signal.
     static Window build(const WindowOptions& options);
+    //! Whether build() would find pool and control groups as it needs them now: throws what it would. Takes nothing.
+    static void preflight(const WindowOptions& options);
     //! Maps a window of another process; \p files are those that its map names, in the same order. Throws Error: busy
     //! (EEXIST) if its addresses are taken here; invalid (EINVAL) if map and files contradict each other, or as
     //! build() where the mapping limit is met.
@@ -206,8 +210,8 @@ class MRZ_API Window {
     void abandon() noexcept;
 
   private:
-    struct State;
-    explicit Window(std::unique_ptr<State> state) noexcept;
+    struct MRZ_HIDDEN State;
+    MRZ_HIDDEN explicit Window(std::unique_ptr<State> state) noexcept;
     std::unique_ptr<State> state_;
 };
 

@@ -82,8 +82,8 @@ class MRZ_API Arena {
 
   private:
     friend class Zone;
-    struct State;
-    explicit Arena(std::shared_ptr<State> state) noexcept;
+    struct MRZ_HIDDEN State;
+    MRZ_HIDDEN explicit Arena(std::shared_ptr<State> state) noexcept;
     std::shared_ptr<State> state_;
 };
 
@@ -104,7 +104,7 @@ class MRZ_API Zone {
 
   private:
     friend class Arena;
-    Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept;
+    MRZ_HIDDEN Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept;
     std::shared_ptr<Arena::State> arena_;
     const rte_memzone* memzone_ = nullptr;
     std::size_t size_ = 0; // what was asked for: DPDK rounds a memzone's length up to a cache line
