@@ -125,10 +125,8 @@ int mrz_arena_socket_id(const mrz_arena* arena)
 int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size)
 {
     return guarded([&] {
-        std::string lines;
-        const mrz::Limits limits{.max_page_shift = mrz::host::max_registration_shift()};
-        for (const mrz::Window& window : checked(const_cast<mrz_arena*>(arena)).arena.windows())
-            lines += (lines.empty() ? "" : "\n") + window.plan(limits).explain();
+        const std::string lines = checked(const_cast<mrz_arena*>(arena))
+                                      .arena.explain({.max_page_shift = mrz::host::max_registration_shift()});
         if (size > 0) {
             if (text == nullptr)
                 throw bad_argument("the text's buffer is NULL", "give a buffer, or size 0");

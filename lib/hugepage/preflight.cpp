@@ -118,7 +118,7 @@ std::vector<PageNeed> needs_of(const WindowOptions& options, const host::Root& r
                      .limit = options.node ? "memory of node " + std::to_string(*options.node) + " (bytes)"
                                            : std::string{"memory of the machine (bytes)"},
                      .present = total,
-                     .need = std::uint64_t{options.size} + Window::header_size,
+                     .need = std::max<std::uint64_t>(options.size, options.size + Window::header_size),
                      .remedy = "ask for less"}};
 
     const std::uint64_t pages = options.size / page_size;

@@ -81,6 +81,12 @@ Arena::State::State(std::string arena_name, Heap::Role role)
 
 Arena::State::~State()
 {
+    if (!is_ours()) {
+        // What this process has of the windows goes; the heap and the pages are the parent's.
+        if (heap)
+            heap->leave();
+        return;
+    }
     try {
         dismantle();
     } catch (const std::exception& busy) {
@@ -112,6 +118,17 @@ void Arena::State::dismantle()
 {
     if (!heap)
         return;
+    if (heap->eal_is_gone()) {
+        log_once(Severity::warning, "an arena outlived rte_eal_cleanup(); close arenas before it");
+        heap->leave();
+        windows.clear();
+        leases.clear();
+        offer.reset();
+        heap.reset();
+        return;
+    }
+    if (const std::size_t alive = zones; alive > 0 && !offer)
+        refuse_to_close(name, "zones of this process that live in it", alive, "destroy them first");
     if (offer) {
         // Checked before anything is taken apart, so that a refusal changes nothing.
         if (const unsigned allocations = heap->allocations(); allocations > 0)
@@ -140,6 +157,13 @@ void Arena::State::dismantle()
 
 void Arena::State::require_open() const
 {
+    if (!is_ours())
+        throw Error{ENOTSUP,
+                    {.trouble = Trouble::unsupported,
+                     .what = "the arena \"" + name + "\" belongs to process " + std::to_string(owner) +
+                             ", which forked this one",
+                     .limit = "",
+                     .remedy = "use it in that process, or attach it in a secondary process of the EAL"}};
     if (!heap)
         throw Error{EBADF,
                     {.trouble = Trouble::invalid,
@@ -210,25 +234,41 @@ void Arena::grow(std::size_t size)
     state_->add(std::move(window));
 }
 
+void Arena::State::refresh()
+{
+    if (offer)
+        return; // a primary has all its windows
+    const std::size_t there = count_shared_windows(name);
+    while (windows.size() < there) {
+        SharedWindow shared = map_shared_window(name, windows.size());
+        leases.reserve(leases.size() + 1);
+        add(std::move(shared.window));
+        leases.push_back(std::move(shared.lease));
+    }
+}
+
 void Arena::refresh()
 {
     const std::lock_guard lock{state_->mutex};
     state_->require_open();
-    if (state_->offer)
-        return; // a primary has all its windows
-    const std::size_t windows = count_shared_windows(state_->name);
-    while (state_->windows.size() < windows) {
-        SharedWindow shared = map_shared_window(state_->name, state_->windows.size());
-        state_->leases.reserve(state_->leases.size() + 1);
-        state_->add(std::move(shared.window));
-        state_->leases.push_back(std::move(shared.lease));
-    }
+    state_->refresh();
 }
 
 void Arena::close()
 {
     const std::lock_guard lock{state_->mutex};
+    if (state_->heap)
+        state_->require_open(); // closing again is fine, but not in a child
     state_->dismantle();
+}
+
+std::string Arena::explain(const Limits& limits) const
+{
+    const std::lock_guard lock{state_->mutex};
+    std::string lines;
+    for (const Window& window : state_->windows)
+        lines += (lines.empty() ? "" : "\n") + window.plan(limits).explain();
+    return lines;
 }
 
 const std::string& Arena::name() const noexcept

@@ -8,10 +8,13 @@
 
 #include <mrzone/zone.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <sys/types.h>
+#include <unistd.h>
 #include <vector>
 
 namespace mrz {
@@ -26,13 +29,22 @@ struct Arena::State {
     void add(Window window);
     //! Removes all windows and the heap, or throws Error (busy) with nothing changed. Call with the mutex held.
     void dismantle();
-    //! Throws Error (invalid, EBADF) once the arena is closed. Call with the mutex held.
+    //! Throws Error: invalid (EBADF) once the arena is closed; unsupported (ENOTSUP) in a child made by fork. Call
+    //! with the mutex held.
     void require_open() const;
 
+    //! Whether this is the process that made the State. A child made by fork has a copy of it, but must leave alone
+    //! what is the parent's: the heap is shared memory.
+    [[nodiscard]] bool is_ours() const noexcept { return owner == ::getpid(); }
+    //! Call with the mutex held.
+    void refresh();
+
     const std::string name;
-    mutable std::mutex mutex;   //!< Guards what follows.
-    std::optional<Heap> heap;   //!< None once closed.
-    std::optional<Offer> offer; //!< In a primary.
+    const pid_t owner = ::getpid();
+    std::atomic<std::size_t> zones = 0; //!< Of this process, alive.
+    mutable std::mutex mutex;           //!< Guards what follows.
+    std::optional<Heap> heap;           //!< None once closed.
+    std::optional<Offer> offer;         //!< In a primary.
     std::vector<Window> windows;
     std::vector<Lease> leases; //!< In a secondary: one a window.
     ArenaOptions options;      //!< Of build(), for windows that are added later.

@@ -50,6 +50,11 @@ Error dpdk_error(int error_number, std::string what)
         cause.limit = "DPDK has one of this name already";
         cause.remedy = "choose another name, or release the first";
         break;
+    case EINVAL:
+        cause.trouble = Trouble::invalid;
+        cause.limit = "DPDK refuses the arguments";
+        cause.remedy = "see the EAL's log for more (--log-level=lib.eal:debug)";
+        break;
     case ENOSPC:
         cause.trouble = Trouble::unsupported;
         cause.limit = "DPDK has no room for another heap, memory list or memzone (at most " +

@@ -7,8 +7,10 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_memory.h>
 
 #include <cerrno>
+#include <sys/mman.h>
 #include <vector>
 
 namespace mrz {
@@ -54,6 +56,7 @@ void Heap::add(const Window& window)
     if (role_ == Role::guest) {
         if (rte_malloc_heap_memory_attach(name_.c_str(), window.address(), window.length()) != 0)
             throw dpdk_error(rte_errno, "cannot attach memory of the heap \"" + name_ + '"');
+        memory_list_ = rte_mem_virt2memseg_list(window.address());
         return;
     }
     std::vector<rte_iova_t> iovas = eal_iovas(window);
@@ -66,6 +69,15 @@ void Heap::add(const Window& window)
             name_.c_str(), window.address(), window.length(), iovas.empty() ? nullptr : iovas.data(),
             static_cast<unsigned>(window.length() / Window::header_size), Window::header_size) != 0)
         throw dpdk_error(rte_errno, "cannot add " + format_size(window.length()) + " to the heap \"" + name_ + '"');
+    memory_list_ = rte_mem_virt2memseg_list(window.address());
+}
+
+bool Heap::eal_is_gone() const noexcept
+{
+    // No call of DPDK says so. Under --in-memory this memory stays, and so do the calls that need it.
+    const auto page = reinterpret_cast<std::uintptr_t>(memory_list_) & ~std::uintptr_t{4095};
+    unsigned char resident = 0;
+    return memory_list_ != nullptr && ::mincore(reinterpret_cast<void*>(page), 1, &resident) != 0 && errno == ENOMEM;
 }
 
 void Heap::remove(const Window& window)

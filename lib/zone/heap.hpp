@@ -29,6 +29,8 @@ class Heap {
     void leave() noexcept { left_ = true; }
 
     [[nodiscard]] int socket_id() const noexcept { return socket_id_; }
+    //! Whether the application has called rte_eal_cleanup() meanwhile: then nothing of DPDK may be touched any more.
+    [[nodiscard]] bool eal_is_gone() const noexcept;
     //! Allocations that live in it.
     [[nodiscard]] unsigned allocations() const;
 
@@ -37,6 +39,7 @@ class Heap {
     Role role_;
     int socket_id_ = -1;
     bool left_ = false;
+    const void* memory_list_ = nullptr; //!< In the EAL's own memory, which rte_eal_cleanup() unmaps.
 };
 
 } // namespace mrz

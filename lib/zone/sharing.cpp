@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <span>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,8 +59,9 @@ struct Offered {
     std::vector<FileDescriptor> watched_leases; //!< Our ends; a hang-up means that the other end is gone.
 };
 
-std::mutex offers_mutex;
-std::map<std::string, Offered, std::less<>> offers;
+// Never destroyed: the EAL's thread may answer while the process ends.
+std::mutex& offers_mutex = *new std::mutex;
+std::map<std::string, Offered, std::less<>>& offers = *new std::map<std::string, Offered, std::less<>>;
 
 FileDescriptor checked(int fd, const char* call)
 {
@@ -205,9 +207,31 @@ struct Answer {
     std::vector<FileDescriptor> fds;
 };
 
+//! Without room for the descriptors of an answer the EAL would drop it, and the asking would only time out.
+void check_descriptors(const std::string& what)
+{
+    std::vector<FileDescriptor> room;
+    for (int i = 0; i < RTE_MP_MAX_FD_NUM; ++i) {
+        room.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        if (room.back().get() >= 0)
+            continue;
+        const int error_number = errno;
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        throw Error{error_number,
+                    {.trouble = Trouble::internal,
+                     .what = what,
+                     .limit = "open files of this process, all but " + std::to_string(i) + " in use",
+                     .present = limit.rlim_cur,
+                     .need = limit.rlim_cur + static_cast<unsigned>(RTE_MP_MAX_FD_NUM - i),
+                     .remedy = "raise it: ulimit -n"}};
+    }
+}
+
 Answer ask(const std::string& arena, std::size_t window, bool want_map)
 {
     const std::string what = "cannot attach the arena \"" + arena + '"';
+    check_descriptors(what);
     Request request{.arena = {}, .window = window, .want_map = want_map};
     arena.copy(request.arena.data(), request.arena.size() - 1);
     rte_mp_msg message{};
@@ -234,8 +258,10 @@ Answer ask(const std::string& arena, std::size_t window, bool want_map)
     Answer answer;
     if (replies.nb_received == 1 && replies.msgs[0].len_param == static_cast<int>(sizeof answer.reply)) {
         std::memcpy(&answer.reply, replies.msgs[0].param, sizeof answer.reply);
-        for (int i = 0; i < replies.msgs[0].num_fds; ++i)
+        for (int i = 0; i < replies.msgs[0].num_fds; ++i) {
             answer.fds.emplace_back(replies.msgs[0].fds[i]);
+            ::fcntl(answer.fds.back().get(), F_SETFD, FD_CLOEXEC); // the lease above all: it says who is attached
+        }
     } else {
         answer.reply.error_number = ENOENT;
     }
@@ -264,6 +290,8 @@ Offer::Offer(std::string name) : name_{std::move(name)}
 
 Offer::~Offer()
 {
+    if (owner_ != ::getpid())
+        return;
     const std::lock_guard lock{offers_mutex};
     offers.erase(name_);
 }

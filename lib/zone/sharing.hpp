@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <sys/types.h>
+#include <unistd.h>
 
 namespace mrz {
 
@@ -35,6 +37,7 @@ class Offer {
 
   private:
     std::string name_;
+    pid_t owner_ = ::getpid(); // a child made by fork offers nothing, and may find the lock held for ever
 };
 
 //! What a secondary was given for one window.

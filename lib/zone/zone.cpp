@@ -52,10 +52,10 @@ Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
                      .what = what + " aligned to " + std::to_string(align),
                      .limit = "",
                      .remedy = "give a size above zero, and as alignment a power of two of at most 2 GiB"}};
-    {
-        const std::lock_guard lock{state_->mutex};
-        state_->require_open();
-    }
+    const std::lock_guard lock{state_->mutex};
+    state_->require_open();
+    // DPDK's list of free pieces runs through all windows, those that the primary has added since included.
+    state_->refresh();
     const std::string terminated{name};
     const rte_memzone* memzone =
         rte_memzone_reserve_aligned(terminated.c_str(), size, state_->socket_id, 0, static_cast<unsigned>(align));
@@ -65,18 +65,23 @@ Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
         throw dpdk_error(rte_errno, what);
     rte_malloc_socket_stats stats{};
     rte_malloc_get_socket_stats(state_->socket_id, &stats);
+    const bool misaligned = stats.greatest_free_size >= size;
     throw Error{ENOMEM,
                 {.trouble = Trouble::hugepages,
                  .what = what,
-                 .limit = "its longest free piece in bytes",
+                 .limit = misaligned ? "no free piece has that much from a multiple of " + format_size(align) +
+                                           " on; the longest in bytes"
+                                     : "its longest free piece in bytes",
                  .present = stats.greatest_free_size,
                  .need = size,
-                 .remedy = "let the arena grow by a window of that size"}};
+                 .remedy = misaligned ? "ask for a smaller alignment, or grow the arena by size and alignment"
+                                      : "let the arena grow by a window of that size"}};
 }
 
 Zone::Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept
     : arena_{std::move(arena)}, memzone_{memzone}, size_{size}
 {
+    ++arena_->zones;
 }
 
 Zone::Zone(Zone&& other) noexcept
@@ -94,8 +99,22 @@ Zone& Zone::operator=(Zone&& other) noexcept
 
 Zone::~Zone()
 {
-    if (memzone_ != nullptr && rte_memzone_free(memzone_) != 0)
+    if (memzone_ == nullptr || !arena_->is_ours())
+        return;
+    free();
+    --arena_->zones;
+}
+
+void Zone::free() noexcept
+try {
+    const std::lock_guard lock{arena_->mutex};
+    if (!arena_->heap || arena_->heap->eal_is_gone())
+        return;
+    arena_->refresh(); // as in reserve()
+    if (rte_memzone_free(memzone_) != 0)
         log(Severity::warning, std::string{"a zone could not be freed: "} + rte_strerror(rte_errno));
+} catch (const std::exception& error) {
+    log(Severity::warning, std::string{"a zone could not be freed: "} + error.what());
 }
 
 std::span<std::byte> Zone::bytes() const noexcept

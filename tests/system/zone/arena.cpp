@@ -17,10 +17,12 @@
 #include <rte_memzone.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace mrz;
@@ -299,5 +301,71 @@ TEST_F(ArenaFaults, AnOrdinaryUserGetsAnArenaAndIsToldWhatIsLost)
         const Zone zone = arena.reserve("table", 8_MiB);
         EXPECT_EQ(zone.plan({}).mtt_entries(), 4u) << "a page size each is all that can be promised";
         std::ranges::fill(zone.bytes(), std::byte{1});
+    });
+}
+
+TEST_F(ArenaFaults, AForkedChildsCopiesLeaveTheParentsAlone)
+{
+    in_child([] {
+        const Eal eal{{"--in-memory"}};
+        std::optional<Arena> arena = Arena::build("data", {.size = 8_MiB});
+        std::optional<Zone> zone = arena->reserve("table", 4_MiB);
+        std::ranges::fill(zone->bytes(), std::byte{0x5a});
+        in_child([&] {
+            EXPECT_EQ(errno_of([&] { static_cast<void>(arena->reserve("mine", 64)); }), ENOTSUP);
+            EXPECT_EQ(errno_of([&] { arena->grow(2_MiB); }), ENOTSUP);
+            EXPECT_EQ(errno_of([&] { arena->close(); }), ENOTSUP);
+            zone.reset();
+            arena.reset();
+        });
+        const Zone other = arena->reserve("other", 2_MiB);
+        EXPECT_NE(other.bytes().data(), zone->bytes().data());
+        EXPECT_TRUE(std::ranges::all_of(zone->bytes(), [](std::byte b) { return b == std::byte{0x5a}; }));
+    });
+}
+
+TEST_F(ArenaFaults, OneThatOutlivesTheEalGivesItsPagesBack)
+{
+    for (const bool in_memory : {true, false})
+        in_child([in_memory] {
+            const HugetlbfsMount mount;
+            const std::uint64_t before = read_pool(2_MiB).free;
+            std::optional<Arena> arena;
+            std::optional<Zone> zone;
+            {
+                const Eal eal{in_memory ? std::vector<std::string>{"--in-memory"}
+                                        : std::vector<std::string>{"--file-prefix=mrzone-test-cleanup",
+                                                                   "--huge-unlink", "--huge-dir=" + mount.path()}};
+                arena = Arena::build("data", {.size = 8_MiB});
+                zone = arena->reserve("table", 4_MiB);
+            }
+            zone.reset();
+            arena.reset();
+            if (!in_memory) { // where the EAL's own memory stays, so does what it still holds
+                EXPECT_EQ(read_pool(2_MiB).free, before);
+            }
+        });
+}
+
+TEST_F(ArenaFaults, ManyThreadsMayExplainReserveAndGrowAtOnce)
+{
+    in_child([] {
+        const Eal eal{{"--in-memory"}};
+        Arena arena = Arena::build("data", {.size = 4_MiB});
+        std::atomic<bool> stop = false;
+        std::vector<std::jthread> readers;
+        for (int i = 0; i < 2; ++i)
+            readers.emplace_back([&, i] {
+                for (int round = 0; !stop; ++round) {
+                    EXPECT_FALSE(arena.explain({}).empty());
+                    const Zone zone = arena.reserve("z" + std::to_string(i) + '-' + std::to_string(round), 64);
+                    EXPECT_EQ(zone.plan({}).bytes, 64u);
+                }
+            });
+        for (int window = 0; window < 20; ++window)
+            arena.grow(2_MiB);
+        stop = true;
+        readers.clear();
+        EXPECT_EQ(arena.size(), 44_MiB);
     });
 }

@@ -22,6 +22,8 @@
 #include <poll.h>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace mrz;
 using namespace mrz::test;
@@ -160,6 +162,66 @@ TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
     kill(secondary, SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(wait_for(secondary)));
     killed.done();
+    expect_success(primary);
+}
+
+TEST_F(Sharing, ASecondarysZonesKeepItAttachedAndFollowTheArenasGrowth)
+{
+    const auto primary_eal = shared_eal("primary");
+    const auto secondary_eal = shared_eal("secondary");
+    const Step built, attached, grown, left;
+    const pid_t primary = start_child([&] {
+        const Eal eal{primary_eal};
+        Arena arena = Arena::build("data", {.size = 8_MiB});
+        built.done();
+        attached.wait();
+        arena.grow(16_MiB);
+        grown.done();
+        left.wait();
+        arena.close();
+    });
+    const pid_t secondary = start_child([&] {
+        built.wait();
+        const Eal eal{secondary_eal};
+        Arena arena = Arena::attach("data");
+        attached.done();
+        grown.wait();
+        {
+            const Zone zone = arena.reserve("mine", 12_MiB); // fits only what the primary has added
+            std::ranges::fill(zone.bytes(), std::byte{7});
+            EXPECT_EQ(errno_of([&] { arena.close(); }), EBUSY);
+            EXPECT_EQ(zone.bytes()[0], std::byte{7});
+        }
+        arena.close();
+        left.done();
+    });
+    expect_success(secondary);
+    expect_success(primary);
+}
+
+TEST_F(Sharing, WithoutRoomForDescriptorsTheLimitIsNamed)
+{
+    const auto primary_eal = shared_eal("primary");
+    const auto secondary_eal = shared_eal("secondary");
+    const Step built, left;
+    const pid_t primary = start_child([&] {
+        const Eal eal{primary_eal};
+        Arena arena = Arena::build("data", {.size = 8_MiB});
+        built.done();
+        left.wait();
+        arena.close();
+    });
+    const pid_t secondary = start_child([&] {
+        built.wait();
+        const Eal eal{secondary_eal};
+        const int next = dup(0);
+        close(next);
+        const rlimit tight{.rlim_cur = static_cast<rlim_t>(next) + 3, .rlim_max = static_cast<rlim_t>(next) + 3};
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+        EXPECT_EQ(errno_of([] { Arena::attach("data"); }), EMFILE);
+        left.done();
+    });
+    expect_success(secondary);
     expect_success(primary);
 }
 

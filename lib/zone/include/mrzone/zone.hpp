@@ -39,6 +39,10 @@ struct ArenaOptions {
 //! An Arena is a handle: the memory lives until the handle and every Zone of it are gone. Calls on one arena may
 //! come from several threads, except destruction and assignment of the handle itself; what windows() returned must
 //! not be used across grow(), refresh() or close(). One that was moved from may only be assigned to or destroyed.
+//!
+//! Close arenas before rte_eal_cleanup(): after it their memory is given back, with a warning, but other calls are
+//! not allowed. A child made by fork may destroy its copies, which does nothing to the parent's; other calls throw
+//! Error (unsupported, ENOTSUP) there.
 class MRZ_API Arena {
   public:
     //! Builds the first window and makes a heap of it. \p name is 1 to 31 characters and names the DPDK heap.
@@ -56,14 +60,16 @@ class MRZ_API Arena {
     //! Gives the memory back when its last zone is gone too. Memory that DPDK still uses is kept, with one warning.
     ~Arena();
 
-    //! Adds a window of \p size bytes; what is there does not move. Throws as build(). Secondary processes must
-    //! refresh() before they touch what DPDK then allocates from it.
+    //! Adds a window of \p size bytes; what is there does not move. Throws as build(). From then on secondary
+    //! processes must refresh() before any call of DPDK on this heap, frees included: its list of free pieces runs
+    //! through all windows. reserve() and the end of a Zone do so themselves.
     void grow(std::size_t size);
     //! In a secondary process: maps the windows that the primary has added since. Throws as attach().
     void refresh();
     //! Takes the heap apart and gives all memory back. Throws Error: busy (EBUSY), naming the memzones that live in
     //! it, or saying that secondary processes are attached, and then nothing has changed; where another thread
-    //! allocates at that very time, windows that nobody used may be gone. In a secondary it only detaches. Calling it
+    //! allocates at that very time, windows that nobody used may be gone. In a secondary it only detaches, and is
+    //! refused while Zones of that process live. Calling it
     //! again does nothing; grow(), refresh() and reserve() then throw Error (invalid, EBADF).
     void close();
 
@@ -73,6 +79,8 @@ class MRZ_API Arena {
     //! Bytes of all blocks.
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::span<const Window> windows() const;
+    //! What one key over each window's block costs, and why: Plan::explain(), a line a window. Throws as make_plan().
+    [[nodiscard]] std::string explain(const Limits& limits) const;
 
     //! Carves a zone of exactly \p size bytes, at an address that is a multiple of \p align (bytes, a power of two of
     //! at most 2 GiB). \p name is 1 to 31 characters, unique among memzones. Throws Error: busy (EEXIST); invalid
@@ -104,6 +112,7 @@ class MRZ_API Zone {
 
   private:
     friend class Arena;
+    MRZ_HIDDEN void free() noexcept;
     MRZ_HIDDEN Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept;
     std::shared_ptr<Arena::State> arena_;
     const rte_memzone* memzone_ = nullptr;
