@@ -86,7 +86,7 @@ void PoolChanges::undo_abandoned()
         if (change.state == OwnedChange::State::changing) {
             const auto steps = go_to(change.page_size, change.nodes);
             undone_.insert(undone_.end(), steps.begin(), steps.end());
-            journal_.erase(change.serial);
+            journal_.erase_undone(change.serial);
             journal_.save();
         } else {
             undone_.push_back(give_back(change.serial));
@@ -143,7 +143,7 @@ void PoolChanges::cancel_change(std::uint64_t serial)
     const HeldSignals held_signals;
     if (const OwnedChange* const change = journal_.find(serial))
         go_to(change->page_size, change->nodes);
-    journal_.erase(serial);
+    journal_.erase_undone(serial);
     journal_.save();
 }
 
@@ -181,26 +181,26 @@ PoolStep PoolChanges::set(const PoolRequest& request)
     const bool first =
         std::ranges::find(journal_.sets, request.page_size, &SetRecord::page_size) == journal_.sets.end();
     if (first) {
-        SetRecord record{request.page_size, present_pages(request.page_size, machine_.root)};
+        SetRecord record{.page_size = request.page_size,
+                         .before = present_pages(request.page_size, machine_.root),
+                         .made_by = journal_.next_serial()};
         for (NodePages& entry : record.before)
             entry.pages -= std::min(entry.pages, held(request.page_size, entry.node));
         journal_.sets.push_back(std::move(record));
     }
     const std::uint64_t target = request.pages + on_top;
-    std::uint64_t serial = 0; // of no change: cancelling it does nothing
+    const std::uint64_t serial = journal_.next_serial();
     PoolChange change;
     try {
-        serial = begin_change(request.page_size);
+        begin_change(request.page_size);
         if (request.page_size == 2_MiB && target > plan.before)
             add_gigabytes(request.node, target - plan.before);
         change = resize({request.page_size, request.node, target}, Effort::compact);
     } catch (...) {
-        if (first)
-            journal_.sets.pop_back();
-        cancel_change(serial);
+        cancel_change(serial); // and so forgets the record
         throw;
     }
-    journal_.erase(serial);
+    journal_.erase_done(serial);
     journal_.save();
     return {.page_size = request.page_size,
             .node = request.node,
@@ -247,8 +247,24 @@ void PoolChanges::add_gigabytes(std::optional<int> node, std::uint64_t pages)
     cancel_change(serial);
 }
 
-std::uint64_t PoolChanges::grow(std::size_t page_size, std::optional<int> node, std::uint64_t pages, Effort effort)
+std::uint64_t PoolChanges::unclaimed(std::size_t page_size, std::optional<int> node) const
 {
+    std::uint64_t claimed = 0;
+    for (const OwnedChange& change : journal_.owned)
+        if (change.state == OwnedChange::State::held && change.page_size == page_size &&
+            change.owner != ProcessId::self() && (!node || !change.claim.node || change.claim.node == node))
+            claimed += change.claim.pages;
+    const std::uint64_t available = read_pool(page_size, node, machine_.root).available();
+    return available > claimed ? available - claimed : 0;
+}
+
+std::optional<Growth> PoolChanges::grow(std::size_t page_size, std::optional<int> node, std::uint64_t needed,
+                                        Effort effort)
+{
+    const std::uint64_t there = unclaimed(page_size, node);
+    if (there >= needed)
+        return std::nullopt;
+    const std::uint64_t pages = needed - there;
     const std::uint64_t now = persistent(read_pool(page_size, node, machine_.root));
     const PoolRequest request{page_size, node, now + pages};
     refuse_beyond_memory(request, now, machine_.root);
@@ -263,12 +279,13 @@ std::uint64_t PoolChanges::grow(std::size_t page_size, std::optional<int> node, 
         for (std::size_t i = 0; i < change.nodes.size() && i < after.size(); ++i)
             change.nodes[i].pages = after[i].pages - std::min(after[i].pages, change.nodes[i].pages);
         change.state = OwnedChange::State::held;
+        change.claim = {node, needed};
         journal_.save();
     } catch (...) {
         cancel_change(serial);
         throw;
     }
-    return serial;
+    return Growth{serial, pages};
 }
 
 PoolStep PoolChanges::give_back(std::uint64_t serial)
@@ -295,7 +312,7 @@ PoolStep PoolChanges::give_back(std::uint64_t serial)
         sum.obtained += step.obtained;
         sum.in_use_beyond += step.in_use_beyond;
     }
-    journal_.erase(serial);
+    journal_.erase_done(serial);
     journal_.save();
     return sum;
 }
@@ -311,6 +328,21 @@ std::vector<PoolStep> undo_what_a_kill_left(const PoolMachine& machine)
             throw;
         say("what a killed program may have left in the page pools was not looked at: {}", error.what());
         return {};
+    }
+}
+
+std::uint64_t unclaimed_pages(std::size_t page_size, std::optional<int> node, const PoolMachine& machine)
+{
+    // In this order: whatever another program adds in between is not counted.
+    const std::uint64_t available = read_pool(page_size, node, machine.root).available();
+    if (!PoolJournal::exists(machine.run_dir))
+        return available;
+    try {
+        return PoolChanges{machine}.unclaimed(page_size, node);
+    } catch (const Error& error) {
+        if (error.cause().trouble != Trouble::permission)
+            throw;
+        return available;
     }
 }
 

@@ -35,6 +35,12 @@ struct PoolStep {
 //! Whether the kernel may be asked to move memory about, which takes seconds, to make more hugepages.
 enum class Effort { light, compact };
 
+//! What was added to a pool for a while.
+struct Growth {
+    std::uint64_t serial = 0;
+    std::uint64_t pages = 0;
+};
+
 //! Holds the journal, and so the right to change pools, while it lives. What dead programs left is undone first, and
 //! said. For one thread.
 class PoolChanges {
@@ -54,9 +60,12 @@ class PoolChanges {
     //! remembered.
     std::vector<PoolStep> restore();
 
-    //! Adds pages for this process, for a while: whole gigabytes where the kernel has them, so that there is
-    //! something to place well. Throws Error as set() does. \return what give_back() takes.
-    std::uint64_t grow(std::size_t page_size, std::optional<int> node, std::uint64_t pages, Effort effort);
+    //! Pages that are available and that no other running program enlarged the pool for.
+    [[nodiscard]] std::uint64_t unclaimed(std::size_t page_size, std::optional<int> node) const;
+    //! Makes \p needed unclaimed ones available for this process, for a while, by adding what is missing: whole
+    //! gigabytes where the kernel has them, so that there is something to place well. Throws Error as set() does.
+    //! \return what give_back() takes; none if nothing was missing.
+    std::optional<Growth> grow(std::size_t page_size, std::optional<int> node, std::uint64_t needed, Effort effort);
     //! Takes away what grow() added, whatever else became of the pool.
     PoolStep give_back(std::uint64_t serial);
 
@@ -82,5 +91,8 @@ class PoolChanges {
 //! Undoes what dead programs left, if there may be anything. For programs that are about to do something else; a user
 //! who may not do it is told so.
 std::vector<PoolStep> undo_what_a_kill_left(const PoolMachine& machine = {});
+
+//! As PoolChanges::unclaimed(). A user who may not take the journal's lock gets all that is available.
+std::uint64_t unclaimed_pages(std::size_t page_size, std::optional<int> node, const PoolMachine& machine = {});
 
 } // namespace mrz::app

@@ -10,9 +10,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <limits>
+#include <stdexcept>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace mrz::app {
 namespace {
@@ -30,6 +33,17 @@ constexpr auto lock_name = "pools.lock";
                                     .remedy = permission ? "run it as root (sudo)" : "look at that place"}};
 }
 
+[[noreturn]] void refuse_folder(int error_number, const std::filesystem::path& folder)
+{
+    if (error_number != ENOTDIR && error_number != ENOENT && error_number != ELOOP && error_number != ENAMETOOLONG)
+        refuse(error_number, "making the folder " + folder.string());
+    throw Error{error_number,
+                Cause{.trouble = Trouble::invalid,
+                      .what = "making the journal's folder " + folder.string(),
+                      .limit = std::strerror(error_number),
+                      .remedy = "remove what is there, or give MRZ_RUN_DIR a folder whose parent exists"}};
+}
+
 Json to_json(const std::vector<NodePages>& nodes)
 {
     Json out = Json::array();
@@ -38,16 +52,56 @@ Json to_json(const std::vector<NodePages>& nodes)
     return out;
 }
 
+// nlohmann's get() would take -1 for 2^64 - 1, and 1.5 for 1.
+template <class T = std::uint64_t>
+T whole_number(const Json& object, const char* name)
+{
+    const Json& value = object.at(name);
+    if (!value.is_number_unsigned() || !std::in_range<T>(value.get<std::uint64_t>()))
+        throw std::runtime_error{fmt::format("\"{}\" is no whole number, or too large: {}", name, value.dump())};
+    return value.get<T>();
+}
+
+const Json& list(const Json& object, const char* name)
+{
+    const Json& value = object.at(name);
+    if (!value.is_array())
+        throw std::runtime_error{fmt::format("\"{}\" is no list", name)};
+    return value;
+}
+
+NodePages node_pages_from(const Json& json)
+{
+    NodePages out{.node = {}, .pages = whole_number(json, "pages")};
+    if (!json.at("node").is_null())
+        out.node = whole_number<int>(json, "node");
+    return out;
+}
+
 std::vector<NodePages> nodes_from(const Json& json)
 {
     std::vector<NodePages> out;
-    for (const Json& entry : json) {
-        NodePages node{.node = {}, .pages = entry.at("pages").get<std::uint64_t>()};
-        if (!entry.at("node").is_null())
-            node.node = entry.at("node").get<int>();
-        out.push_back(node);
-    }
+    for (const Json& entry : json)
+        out.push_back(node_pages_from(entry));
     return out;
+}
+
+std::uint64_t serial_from(const Json& entry)
+{
+    const std::uint64_t serial = whole_number(entry, "serial");
+    if (serial == 0 ||
+        serial == std::numeric_limits<std::uint64_t>::max()) // one has no successor, the other no owner
+        throw std::runtime_error{fmt::format("there is no serial {}", serial)};
+    return serial;
+}
+
+OwnedChange::State state_from(const std::string& name)
+{
+    if (name == "changing")
+        return OwnedChange::State::changing;
+    if (name == "held")
+        return OwnedChange::State::held;
+    throw std::runtime_error{fmt::format("there is no state \"{}\"", name)};
 }
 
 void write_all(int fd, std::string_view text, const std::filesystem::path& path)
@@ -95,13 +149,27 @@ PoolJournal::~PoolJournal()
     std::filesystem::remove(folder_, ignored); // only if empty
 }
 
+void PoolJournal::make_folder() const
+{
+    if (::mkdir(folder_.c_str(), 0755) == 0)
+        return;
+    const int error_number = errno;
+    std::error_code ignored;
+    // A link whose target is missing exists for mkdir(2), and does not for open(2): nobody is tidying there.
+    if (error_number == EEXIST &&
+        (std::filesystem::is_directory(folder_, ignored) ||
+         std::filesystem::symlink_status(folder_, ignored).type() == std::filesystem::file_type::not_found))
+        return;
+    refuse_folder(error_number == EEXIST ? ENOTDIR : error_number, folder_);
+}
+
 void PoolJournal::lock()
 {
     const std::filesystem::path path = folder_ / lock_name;
     bool said = false;
     for (;;) {
-        if (::mkdir(folder_.c_str(), 0755) != 0 && errno != EEXIST)
-            refuse(errno, "making the folder " + folder_.string());
+        throw_if_interrupted();
+        make_folder();
         FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
         if (file.get() < 0) {
             if (errno == ENOENT) // another program has just tidied the folder away
@@ -138,24 +206,27 @@ void PoolJournal::read()
     }
     try {
         const Json json = Json::parse(file);
-        if (json.at("schema").get<int>() != json_schema)
+        if (whole_number(json, "schema") != json_schema)
             throw std::runtime_error{"written by another version"};
-        for (const Json& entry : json.at("sets"))
-            sets.push_back({entry.at("page_size").get<std::size_t>(), nodes_from(entry.at("before"))});
-        for (const Json& entry : json.at("owned"))
-            owned.push_back(
-                {.owner = {entry.at("pid").get<pid_t>(), entry.at("start_time").get<std::uint64_t>()},
-                 .command = entry.at("command").get<std::string>(),
-                 .serial = entry.at("serial").get<std::uint64_t>(),
-                 .page_size = entry.at("page_size").get<std::size_t>(),
-                 .state = entry.at("state") == "changing" ? OwnedChange::State::changing : OwnedChange::State::held,
-                 .nodes = nodes_from(entry.at("nodes"))});
+        for (const Json& entry : list(json, "sets"))
+            sets.push_back({.page_size = whole_number(entry, "page_size"),
+                            .before = nodes_from(list(entry, "before")),
+                            .made_by = entry.contains("made_by") ? whole_number(entry, "made_by") : 0});
+        for (const Json& entry : list(json, "owned"))
+            owned.push_back({.owner = {whole_number<pid_t>(entry, "pid"), whole_number(entry, "start_time")},
+                             .command = entry.at("command").get<std::string>(),
+                             .serial = serial_from(entry),
+                             .page_size = whole_number(entry, "page_size"),
+                             .state = state_from(entry.at("state").get<std::string>()),
+                             .nodes = nodes_from(list(entry, "nodes")),
+                             .claim = entry.contains("claim") ? node_pages_from(entry.at("claim")) : NodePages{}});
     } catch (const std::exception& error) {
         // The destructor does not run: the files stay as they are, for a person to look at.
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
-                                  .what = "reading " + path.string(),
+                                  .what = "reading the journal " + path.string(),
                                   .limit = error.what(),
-                                  .remedy = "set the pools as you want them, then remove that file"}};
+                                  .remedy = "set the pools as you want them (/sys/kernel/mm/hugepages), then: rm " +
+                                            path.string()}};
     }
 }
 
@@ -169,7 +240,8 @@ void PoolJournal::save()
     }
     Json json{{"schema", json_schema}, {"sets", Json::array()}, {"owned", Json::array()}};
     for (const SetRecord& set : sets)
-        json["sets"].push_back({{"page_size", set.page_size}, {"before", to_json(set.before)}});
+        json["sets"].push_back(
+            {{"page_size", set.page_size}, {"before", to_json(set.before)}, {"made_by", set.made_by}});
     for (const OwnedChange& change : owned)
         json["owned"].push_back({{"pid", change.owner.pid},
                                  {"start_time", change.owner.start_time},
@@ -177,7 +249,8 @@ void PoolJournal::save()
                                  {"serial", change.serial},
                                  {"page_size", change.page_size},
                                  {"state", change.state == OwnedChange::State::changing ? "changing" : "held"},
-                                 {"nodes", to_json(change.nodes)}});
+                                 {"nodes", to_json(change.nodes)},
+                                 {"claim", to_json({change.claim}).front()}});
 
     const std::filesystem::path next = folder_ / next_name;
     {
@@ -207,9 +280,18 @@ OwnedChange* PoolJournal::find(std::uint64_t serial)
     return found == owned.end() ? nullptr : &*found;
 }
 
-void PoolJournal::erase(std::uint64_t serial)
+void PoolJournal::erase_done(std::uint64_t serial)
 {
     std::erase_if(owned, [serial](const OwnedChange& change) { return change.serial == serial; });
+    for (SetRecord& set : sets)
+        if (set.made_by == serial)
+            set.made_by = 0;
+}
+
+void PoolJournal::erase_undone(std::uint64_t serial)
+{
+    std::erase_if(owned, [serial](const OwnedChange& change) { return change.serial == serial; });
+    std::erase_if(sets, [serial](const SetRecord& set) { return set.made_by == serial; });
 }
 
 } // namespace mrz::app

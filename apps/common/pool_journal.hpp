@@ -28,6 +28,8 @@ struct NodePages {
 struct SetRecord {
     std::size_t page_size = 0;
     std::vector<NodePages> before;
+    //! The change under way that made this record, and takes it along if it is undone; 0 once that is done.
+    std::uint64_t made_by = 0;
 };
 
 //! Something that its owner is going to undo itself.
@@ -44,6 +46,8 @@ struct OwnedChange {
     std::size_t page_size = 0;
     State state = State::held;
     std::vector<NodePages> nodes;
+    //! How many pages of that pool the owner is going to use, whoever added them; some it may have taken already.
+    NodePages claim{};
 };
 
 //! The journal's file, locked while this lives. One thread, and never two in one process at a time.
@@ -68,12 +72,15 @@ class PoolJournal {
     [[nodiscard]] std::uint64_t next_serial() const;
     //! The change with this serial; nullptr if there is none.
     [[nodiscard]] OwnedChange* find(std::uint64_t serial);
-    void erase(std::uint64_t serial);
+    //! Forgets a change that was done, or undone: then with the record that it made.
+    void erase_done(std::uint64_t serial);
+    void erase_undone(std::uint64_t serial);
 
     std::vector<SetRecord> sets;
     std::vector<OwnedChange> owned;
 
   private:
+    void make_folder() const;
     void lock();
     void read();
 

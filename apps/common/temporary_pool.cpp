@@ -12,23 +12,22 @@ TemporaryPool::TemporaryPool(std::size_t page_size, std::optional<int> node, std
                              Effort effort, PoolMachine machine)
     : machine_{std::move(machine)}
 {
-    const auto missing = [&] {
-        const std::uint64_t available = read_pool(page_size, node, machine_.root).available();
-        return pages_needed > available ? pages_needed - available : 0;
-    };
-    if (missing() == 0)
+    // Unless another program has enlarged a pool, and so has a claim, there is no need for the journal.
+    if (read_pool(page_size, node, machine_.root).available() >= pages_needed &&
+        !PoolJournal::exists(machine_.run_dir))
         return;
     try {
-        PoolChanges changes{machine_};
-        // Read again: taking the lock may have given back what a killed program left.
-        added_ = missing();
-        if (added_ == 0)
+        const auto growth = PoolChanges{machine_}.grow(page_size, node, pages_needed, effort);
+        if (!growth)
             return;
-        serial_ = changes.grow(page_size, node, added_, effort);
+        serial_ = growth->serial;
+        added_ = growth->pages;
     } catch (const Error& error) {
         if (error.cause().trouble != Trouble::permission)
             throw;
         const Pool pool = read_pool(page_size, node, machine_.root);
+        if (pool.available() >= pages_needed) // who may not see claims takes what there is
+            return;
         const PoolRequest enough{page_size, node, pool.total - pool.available() + pages_needed};
         throw Error{error.error_number(),
                     Cause{.trouble = Trouble::permission,

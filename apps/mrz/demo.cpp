@@ -53,14 +53,16 @@ Pages reserve(std::size_t size, std::size_t page_size, std::uint64_t pages, Effo
     return reserved;
 }
 
-// As many pages again as are needed, if they can be had, give the placement a choice.
+// As many pages again as are needed, and what an arena looks at in any case, give the placement a choice, if they can
+// be had.
 Pages reserve_with_choice(std::size_t size, std::size_t page_size)
 {
     const std::uint64_t needed = size / page_size;
     // The header page, what the EAL takes for itself, and DPDK's own headers.
     const std::uint64_t overhead = page_size >= 1_GiB ? 2 : 16;
     try {
-        return reserve(size, page_size, 2 * needed + overhead, Effort::light);
+        const std::uint64_t choice = std::max(needed, std::uint64_t{WindowOptions::least_slack / page_size});
+        return reserve(size, page_size, needed + choice + overhead, Effort::light);
     } catch (const Error& error) {
         if (error.cause().trouble != Trouble::hugepages && error.cause().trouble != Trouble::permission)
             throw;
@@ -90,6 +92,18 @@ Pages reserve_what_can_be_spared(std::size_t page_size)
     throw Error{*first};
 }
 
+// The arena may look at all pages that nobody else has a claim on, but not at more than four times what it needs:
+// each look zeroes a page. It always looks at some, unless at none.
+unsigned slack_percent(std::size_t size, std::size_t page_size)
+{
+    const std::uint64_t needed = size / page_size;
+    const std::uint64_t unclaimed = unclaimed_pages(page_size, {});
+    const std::uint64_t spare = unclaimed > needed + 1 ? unclaimed - needed - 1 : 0;
+    if (spare < WindowOptions::least_slack / page_size)
+        return 0;
+    return static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400));
+}
+
 DemoReport measure(std::size_t size, std::size_t page_size)
 {
     const Eal eal;
@@ -109,9 +123,7 @@ DemoReport measure(std::size_t size, std::size_t page_size)
     } catch (const Error&) {
         dpdk_failure = std::current_exception();
     }
-    // The arena may look at the whole pool, but not at more than four times what it needs: each look zeroes a page.
-    const std::uint64_t spare = read_pool(page_size).available() * page_size / size * 100;
-    report.arena = measure_arena(size, page_size, static_cast<unsigned>(std::clamp<std::uint64_t>(spare, 100, 400)));
+    report.arena = measure_arena(size, page_size, slack_percent(size, page_size));
     if (dpdk_failure) // an arena that cannot be had either says more clearly why
         std::rethrow_exception(dpdk_failure);
     return report;

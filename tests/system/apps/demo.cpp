@@ -97,6 +97,18 @@ TEST_F(MrzDemo, NamesTheControlGroupThatRefuses)
     }
 }
 
+TEST_F(MrzDemo, RunsBesideAnother)
+{
+    for (int i = 0; i < 3; ++i) {
+        RunningProgram one{command({"demo", "--size", "256M", "--json"})};
+        RunningProgram other{command({"demo", "--size", "256M", "--json"})};
+        const ProgramResult first = one.wait();
+        const ProgramResult second = other.wait();
+        EXPECT_EQ(first.status, 0) << first.err;
+        EXPECT_EQ(second.status, 0) << second.err;
+    }
+}
+
 TEST_F(MrzDemo, UndoesEverythingWhenInterrupted)
 {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

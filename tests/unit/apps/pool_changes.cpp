@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 namespace mrz::app {
 namespace {
@@ -71,6 +73,32 @@ class Pools : public testing::Test {
                               .state = state == "held" ? OwnedChange::State::held : OwnedChange::State::changing,
                               .nodes = std::move(nodes)});
         file.save();
+    }
+
+    // Another program that runs: process 1.
+    void hold_by_another(std::uint64_t pages, int node) const
+    {
+        std::ifstream file{"/proc/1/stat"};
+        std::string text{std::istreambuf_iterator<char>{file}, {}};
+        std::istringstream fields{text.substr(text.rfind(')') + 1)};
+        std::string field;
+        for (int i = 3; i <= 22; ++i) // proc(5)
+            fields >> field;
+        std::filesystem::create_directories(machine.run_dir);
+        PoolJournal journal{machine.run_dir};
+        journal.owned.push_back({.owner = {.pid = 1, .start_time = std::stoull(field)},
+                                 .command = "mrz",
+                                 .serial = journal.next_serial(),
+                                 .page_size = 2_MiB,
+                                 .state = OwnedChange::State::held,
+                                 .nodes = {{node, pages}},
+                                 .claim = {node, pages}});
+        journal.save();
+    }
+    void write_journal(const std::string& text) const
+    {
+        std::filesystem::create_directories(machine.run_dir);
+        std::ofstream{machine.run_dir / "pools.json"} << text;
     }
 
     std::filesystem::path folder;
@@ -142,6 +170,28 @@ TEST_F(Pools, AreLeftAloneByATemporaryPoolThatFindsEnough)
     EXPECT_FALSE(std::filesystem::exists(machine.run_dir));
 }
 
+TEST_F(Pools, AreEnlargedBesideWhatAnotherProgramAddedAndHasNotTakenYet)
+{
+    pool("/sys/devices/system/node/node0/hugepages/hugepages-2048kB", 12, 12);
+    hold_by_another(10, 0);
+    EXPECT_EQ(unclaimed_pages(2_MiB, 0, machine), 2U);
+    {
+        const TemporaryPool temporary{2_MiB, 0, 12, Effort::light, machine};
+        EXPECT_EQ(temporary.added(), 10U);
+        EXPECT_EQ(pages(0), 22U);
+        EXPECT_EQ(journal().at("owned").at(1).at("claim").at("pages"), 12)
+            << "the two that were there are not the next program's either";
+    }
+    EXPECT_EQ(pages(0), 12U);
+}
+
+TEST_F(Pools, ArePlentyWhereAnotherProgramsClaimLeavesEnough)
+{
+    hold_by_another(3, 0);
+    const TemporaryPool temporary{2_MiB, 0, 2, Effort::light, machine};
+    EXPECT_EQ(temporary.added(), 0U);
+}
+
 TEST_F(Pools, KeepTheirSetSizeBelowATemporaryGrowth)
 {
     {
@@ -173,6 +223,27 @@ TEST_F(Pools, GoBackToWhereAKilledChangeBegan)
     EXPECT_FALSE(std::filesystem::exists(machine.run_dir));
 }
 
+TEST_F(Pools, ForgetASetThatWasKilledUnderWay)
+{
+    write_journal(R"({"schema": 1,
+        "sets": [{"page_size": 2097152, "before": [{"node": 0, "pages": 4}, {"node": 1, "pages": 5}], "made_by": 1}],
+        "owned": [{"pid": 1, "start_time": 1, "command": "mrz", "serial": 1, "page_size": 2097152,
+                   "state": "changing", "nodes": [{"node": 0, "pages": 4}, {"node": 1, "pages": 5}]}]})");
+    undo_what_a_kill_left(machine);
+    EXPECT_EQ(pages(0), 4U);
+    EXPECT_FALSE(std::filesystem::exists(machine.run_dir)) << "a later restore would bring back sizes nobody set";
+}
+
+TEST_F(Pools, RememberTheFirstSetWhenALaterOneIsKilled)
+{
+    PoolChanges{machine}.set({2_MiB, 0, 7});
+    EXPECT_EQ(journal().at("sets").at(0).at("made_by"), 0);
+    abandon("changing", {{0, 7}, {1, 5}});
+    undo_what_a_kill_left(machine);
+    PoolChanges{machine}.restore();
+    EXPECT_EQ(pages(0), 5U);
+}
+
 TEST_F(Pools, AreLeftAloneWhileTheOwnerLives)
 {
     const TemporaryPool temporary{2_MiB, 0, 12, Effort::light, machine};
@@ -193,6 +264,56 @@ TEST_F(Pools, AreNotTouchedWhereTheJournalCannotBeRead)
     }
     EXPECT_EQ(pages(0), 5U);
     EXPECT_TRUE(std::filesystem::exists(machine.run_dir / "pools.json"));
+}
+
+TEST_F(Pools, AreNotTouchedWhereTheJournalHoldsWhatNobodyWrites)
+{
+    const std::string set = R"({"schema": 1, "owned": [], "sets": [{"page_size": 2097152, "before": )";
+    const std::string owned = R"({"schema": 1, "sets": [], "owned": [{"pid": 1, "start_time": 1, "command": "mrz",
+                                  "page_size": 2097152, "nodes": [{"node": 0, "pages": 1}], )";
+    const std::pair<std::string, const char*> table[] = {
+        {set + R"([{"node": 0, "pages": -1}]}]})", "pages"},
+        {set + R"([{"node": 0, "pages": 1.5}]}]})", "pages"},
+        {set + R"([{"node": 4294967296, "pages": 1}]}]})", "node"},
+        {set + R"({"node": 0, "pages": 1}}]})", "before"},
+        {owned + R"("serial": 1, "state": "chang"}]})", "chang"},
+        {owned + R"("serial": -1, "state": "held"}]})", "serial"},
+        {owned + R"("serial": 18446744073709551615, "state": "held"}]})", "serial"},
+        {R"({"schema": 2, "sets": [], "owned": []})", "version"},
+    };
+    for (const auto& [text, named] : table) {
+        write_journal(text);
+        try {
+            PoolChanges{machine}.set({2_MiB, 0, 7});
+            ADD_FAILURE() << text;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.cause().trouble, Trouble::invalid) << text;
+            EXPECT_NE(error.cause().what.find("pools.json"), std::string::npos);
+            EXPECT_NE(error.cause().limit.find(named), std::string::npos) << error.what();
+        }
+        EXPECT_EQ(pages(0), 5U) << text;
+    }
+}
+
+TEST_F(Pools, NeedAJournalsFolderThatCanBe)
+{
+    const auto expect_refused = [this](const char* which) {
+        try {
+            PoolChanges{machine}.set({2_MiB, 0, 7});
+            ADD_FAILURE() << which;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.cause().trouble, Trouble::invalid) << which;
+            EXPECT_NE(error.cause().what.find(machine.run_dir.string()), std::string::npos) << error.what();
+        }
+        EXPECT_EQ(pages(0), 5U);
+    };
+    std::filesystem::create_symlink(folder / "nowhere", machine.run_dir);
+    expect_refused("a link without a target");
+    std::filesystem::remove(machine.run_dir);
+    std::ofstream{machine.run_dir} << "a file";
+    expect_refused("a file");
+    machine.run_dir = folder / "no" / "parent";
+    expect_refused("a folder without a parent");
 }
 
 TEST(ProcessIdentity, TellsALaterProcessWithTheSameNumberFromThisOne)
