@@ -88,8 +88,8 @@ Error memory_failure(int error, std::span<std::byte> pages)
         return Error{error,
                      {.trouble = Trouble::locked_memory,
                       .what = naming(pages),
-                      .limit = "the locked-memory limit (RLIMIT_MEMLOCK) in bytes, of which this process has " +
-                               format_size(held) + " pinned or locked, and others of this user count too",
+                      .limit = "the locked-memory limit (RLIMIT_MEMLOCK; this process has " + format_size(held) +
+                               " pinned or locked, and other processes of this user may count too), in bytes,",
                       .present = *limit,
                       .need = need,
                       .remedy = "try: ulimit -l " + kibibytes +
@@ -98,14 +98,14 @@ Error memory_failure(int error, std::span<std::byte> pages)
     }
     const host::CgroupLimits groups = host::memory_cgroup();
     if (const host::CgroupLimit* const tightest = groups.tightest())
-        return Error{
-            error,
-            {.trouble = Trouble::cgroup,
-             .what = naming(pages),
-             .limit = "perhaps the control group's memory limit in bytes, " + tightest->file + ", of which " +
-                      (tightest->usage ? format_size(*tightest->usage) : std::string{"an unknown part"}) + " is used",
-             .present = tightest->max.value(),
-             .remedy = "raise it: echo BYTES > " + tightest->file}};
+        return Error{error,
+                     {.trouble = Trouble::cgroup,
+                      .what = naming(pages),
+                      .limit = "perhaps the control group's memory (" + tightest->file + ", of which " +
+                               (tightest->usage ? format_size(*tightest->usage) : std::string{"an unknown part"}) +
+                               " is used), in bytes,",
+                      .present = tightest->max.value(),
+                      .remedy = "raise it: echo BYTES > " + tightest->file}};
     return Error{error,
                  {.trouble = Trouble::internal,
                   .what = naming(pages),

@@ -29,7 +29,7 @@ Error failure(const host::MappedMemory& mapping, std::size_t length)
     const std::optional<std::uint64_t> headroom = groups.headroom().value();
     if (const host::CgroupLimit* const tightest = groups.tightest(); tightest && headroom && *headroom < length) {
         cause.trouble = Trouble::cgroup;
-        cause.limit = "the control group's " + pages + " in bytes, " + tightest->file;
+        cause.limit = "the control group's " + pages + " (" + tightest->file + "), in bytes,";
         cause.present = tightest->max.value();
         cause.need = tightest->usage.value_or(0) + length;
         cause.remedy = "try: echo " + std::to_string(*cause.need) + " > " + tightest->file;

@@ -43,7 +43,7 @@ TEST_P(CleanUp, LeavesNothingAfterManyRegions)
     const std::uint64_t before = held();
     for (int round = 0; round < 3; ++round) {
         std::vector<Region> regions;
-        for (int i = 0; i < 500; ++i)
+        for (int i = 0; i < 100; ++i)
             regions.push_back(domain.register_memory(far_memory.bytes(), all_rights));
         regions.clear();
         EXPECT_EQ(held(), before);

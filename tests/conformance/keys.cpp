@@ -79,13 +79,12 @@ TEST_P(Keys, AreStaleOnceTheRegionIsGone)
     far.reset();
     EXPECT_EQ(use(domain, domain, room, at, rkey), WcStatus::remote_access_error);
     EXPECT_EQ(use(domain, domain, far_room, local.iova(), local.rkey()), WcStatus::local_protection_error);
-    // Nor does the same memory, registered anew, come to the old key.
-    for (int i = 0; i < 50; ++i) {
-        const Region again = expose(domain, all_rights);
-        EXPECT_NE(again.rkey(), rkey);
-        EXPECT_NE(again.lkey(), far_room.lkey);
-        EXPECT_EQ(use(domain, domain, room, at, rkey), WcStatus::remote_access_error);
-    }
+    // Nor does the same memory, registered anew, come to the old key. (In the long run it may: the byte that tells
+    // one use of a record from another has 256 values.)
+    const Region again = expose(domain, all_rights);
+    EXPECT_NE(again.rkey(), rkey);
+    EXPECT_NE(again.lkey(), far_room.lkey);
+    EXPECT_EQ(use(domain, domain, room, at, rkey), WcStatus::remote_access_error);
 }
 
 TEST_P(Keys, OfARegionOnlyPartOfWhichIsGoneServeTheRest)
