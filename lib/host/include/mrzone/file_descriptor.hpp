@@ -23,6 +23,8 @@ class FileDescriptor {
     MRZ_API ~FileDescriptor();
 
     [[nodiscard]] int get() const noexcept { return fd_; }
+    //! Gives up ownership: the descriptor stays open.
+    int release() noexcept { return std::exchange(fd_, -1); }
 
   private:
     int fd_ = -1;
