@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Debian 12's names. libdpdk-dev brings every driver package, and so the one that mempools need at run time.
 build_packages=(
     g++ meson ninja-build pkg-config
-    libdpdk-dev libnuma-dev
+    libdpdk-dev libnuma-dev liburing-dev
     libcli11-dev libfmt-dev libhugetlbfs-dev nlohmann-json3-dev
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3)

@@ -23,11 +23,13 @@ SEES = {
     "plan": {"base"},
     "hugepage": {"base", "host", "plan"},
     "hca": {"base"},
+    "device": {"base", "host", "plan"},
+    "region": {"base", "host", "plan", "device"},
     "zone": {"base", "host", "plan", "hugepage"},
     "capi": {"base", "host", "plan", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
-WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca"}
+WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region"}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 
 COMPILE_COMMANDS, SOURCE_ROOT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])

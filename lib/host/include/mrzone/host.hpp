@@ -127,6 +127,20 @@ struct Mappings {
 };
 MRZ_API Mappings mappings(const Root& root = {});
 
+//! A mapping of this process.
+struct MappedMemory {
+    std::uint64_t begin = 0; //!< The first address, a multiple of page_size.
+    std::uint64_t end = 0;   //!< One past the last.
+    bool readable = false;
+    bool writable = false;
+    bool shared = false;   //!< MAP_SHARED.
+    std::string name = {}; //!< The file, as the kernel shows it, or "[stack]" and such; empty for anonymous memory.
+    std::size_t page_size = 0; //!< Bytes: of its hugepages, where it is of hugetlbfs and this process may see that.
+};
+//! The mappings that [address, address + length) touches, in ascending order. Nothing if they cannot be read.
+MRZ_API std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std::size_t length,
+                                                               const Root& root = {});
+
 //! What stands between a device's addresses and memory.
 enum class Iommu {
     unknown,

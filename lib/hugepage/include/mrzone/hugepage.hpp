@@ -6,6 +6,8 @@
 #pragma once
 
 #include <mrzone/base.hpp>
+#include <mrzone/file_descriptor.hpp>
+#include <mrzone/frames.hpp>
 #include <mrzone/host.hpp>
 #include <mrzone/plan.hpp>
 
@@ -68,47 +70,7 @@ MRZ_API std::uint64_t add_whole_gigabytes(std::uint64_t gigabytes, std::optional
 //! The cause of a pool that is too small by now: \p need pages where \p pool has fewer.
 MRZ_API Cause pool_too_small(const Pool& pool, std::uint64_t need);
 
-// ---- Frames ------------------------------------------------------------------------------------------------------
-
-//! The physical addresses behind a virtual range, one a page.
-struct Frames {
-    //! Stands for a page that is not present.
-    static constexpr DmaAddress absent{~std::uint64_t{0}};
-
-    std::vector<DmaAddress> addresses; //!< Empty if hidden.
-    bool hidden = false;               //!< Pages are present, but this process may not see where (CAP_SYS_ADMIN).
-    std::size_t absent_pages = 0;
-
-    //! Whether every page's frame is known.
-    [[nodiscard]] bool complete() const noexcept { return !hidden && absent_pages == 0; }
-};
-//! Reads /proc/self/pagemap, one entry a page of \p page. \p address and \p length are multiples of it.
-//! Where the file may not be opened (a process that changed its user), frames are hidden.
-//! Throws Error: internal (the errno of open or read); invalid (EINVAL) if address or length are no multiples.
-MRZ_API Frames read_frames(const void* address, std::size_t length, PageShift page);
-
 // ---- Windows -----------------------------------------------------------------------------------------------------
-
-//! Owns one file descriptor.
-class FileDescriptor {
-  public:
-    FileDescriptor() = default;
-    explicit FileDescriptor(int fd) noexcept : fd_{fd} {}
-    FileDescriptor(FileDescriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-    FileDescriptor& operator=(FileDescriptor&& other) noexcept
-    {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    MRZ_API ~FileDescriptor();
-
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    //! Gives up ownership: the descriptor stays open.
-    int release() noexcept { return std::exchange(fd_, -1); }
-
-  private:
-    int fd_ = -1;
-};
 
 //! How far a window's build has come, in bytes.
 struct BuildProgress {

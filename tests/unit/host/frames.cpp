@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <mrzone/hugepage.hpp>
+#include <mrzone/file_descriptor.hpp>
+#include <mrzone/frames.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <mrzone/hugepage.hpp>
+#include <mrzone/frames.hpp>
 
-#include <algorithm>
+#include <mrzone/file_descriptor.hpp>
+
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <string>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <mrzone/hugepage.hpp>
+#include <mrzone/file_descriptor.hpp>
 
 #include <unistd.h>
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The one software adapter of a process: engine, bus and pins.
+#pragma once
+
+#include "bus.hpp"
+#include "pin.hpp"
+
+#include <hca/hca.hpp>
+
+#include <mrzone/device.hpp>
+
+#include <cstdint>
+#include <memory>
+
+#include <sys/types.h>
+
+namespace mrz::soft {
+
+class Adapter {
+  public:
+    //! The adapter of this process, made anew where nobody holds one. A child of fork() has one of its own.
+    static std::shared_ptr<Adapter> get();
+
+    Adapter();
+
+    [[nodiscard]] hca::Hca& engine() noexcept { return engine_; }
+    [[nodiscard]] ProcessBus& bus() noexcept { return bus_; }
+    [[nodiscard]] Pinner& pinner() noexcept { return pinner_; }
+    [[nodiscard]] DmaView view() const noexcept { return view_; }
+    //! Tells this adapter from those of other processes.
+    [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
+    //! False in a child of fork(), whose copy of the adapter is of no use.
+    [[nodiscard]] bool is_here() const noexcept;
+
+  private:
+    pid_t process_;
+    std::uint64_t token_ = 0;
+    ProcessBus bus_;
+    hca::Hca engine_;
+    Pinner pinner_;
+    DmaView view_;
+};
+
+} // namespace mrz::soft

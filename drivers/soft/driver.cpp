@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The software adapter as a driver: one device, "soft", on every machine.
+#include "adapter.hpp"
+#include "memory.hpp"
+#include "queue_pair.hpp"
+
+#include <mrzone/device.hpp>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace mrz::soft {
+namespace {
+
+constexpr std::string_view device_name = "soft";
+
+class SoftDomain final : public ProtectionDomain {
+  public:
+    explicit SoftDomain(std::shared_ptr<Adapter> adapter)
+        : adapter_{std::move(adapter)}, pd_{adapter_->engine().alloc_pd()}
+    {
+    }
+    SoftDomain(const SoftDomain&) = delete;
+    SoftDomain& operator=(const SoftDomain&) = delete;
+    ~SoftDomain() override
+    {
+        if (!adapter_->is_here())
+            return;
+        try {
+            adapter_->engine().dealloc_pd(pd_);
+        } catch (const std::exception& error) {
+            log(Severity::error, std::string{"soft: a domain is left behind: "} + error.what());
+        }
+    }
+
+    std::unique_ptr<RegisteredMemory> register_memory(const RegisterRequest& request) override
+    {
+        return soft::register_memory(adapter_, pd_, request);
+    }
+    std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) override
+    {
+        return soft::create_queue_pair(adapter_, pd_, options);
+    }
+
+  private:
+    std::shared_ptr<Adapter> adapter_;
+    hca::Pd pd_;
+};
+
+class SoftDevice final : public Device {
+  public:
+    explicit SoftDevice(std::shared_ptr<Adapter> adapter) : adapter_{std::move(adapter)} {}
+
+    [[nodiscard]] std::string name() const override { return std::string{device_name}; }
+    [[nodiscard]] std::string_view driver() const override { return "soft"; }
+    [[nodiscard]] std::optional<int> numa_node() const override { return std::nullopt; }
+    [[nodiscard]] Limits limits() const override { return {}; }
+    [[nodiscard]] DmaView dma_view() const noexcept override { return adapter_->view(); }
+    // For pages of 4 KiB; io_uring charges a hugepage once a ring, but which ring a region comes to is not known.
+    [[nodiscard]] bool pins_again() const override { return true; }
+    [[nodiscard]] std::unique_ptr<ProtectionDomain> allocate_domain() override
+    {
+        return std::make_unique<SoftDomain>(adapter_);
+    }
+    [[nodiscard]] std::optional<CacheCounters> cache_counters() const override
+    {
+        const hca::HcaCounters counters = adapter_->engine().counters();
+        return CacheCounters{.mtt_hits = counters.mtt_cache.hits,
+                             .mtt_misses = counters.mtt_cache.misses,
+                             .mpt_hits = counters.mpt_cache.hits,
+                             .mpt_misses = counters.mpt_cache.misses};
+    }
+
+  private:
+    std::shared_ptr<Adapter> adapter_;
+};
+
+std::vector<std::string> list()
+{
+    return {std::string{device_name}};
+}
+
+std::shared_ptr<Device> open(std::string_view device)
+{
+    if (device != device_name)
+        throw Error{ENODEV,
+                    {.trouble = Trouble::unsupported,
+                     .what = "opening device " + std::string{device},
+                     .limit = "the software adapter's only device is " + std::string{device_name},
+                     .remedy = "open " + std::string{device_name}}};
+    return std::make_shared<SoftDevice>(Adapter::get());
+}
+
+} // namespace
+
+Driver driver(); // as the table of drivers declares it
+
+Driver driver()
+{
+    return {.name = "soft", .list = list, .open = open};
+}
+
+} // namespace mrz::soft

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pin.hpp"
+
+#include "pin_failure.hpp"
+
+#include <mrzone/base.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace mrz::soft {
+namespace {
+
+std::span<std::byte> whole_pages(std::span<std::byte> memory)
+{
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
+    return {memory.data() - before, (before + memory.size() + page - 1) / page * page};
+}
+
+// Not permitted (seccomp, kernel.io_uring_disabled), or a kernel before 5.19, without sparse tables of buffers.
+bool means_not_here(int error)
+{
+    return error == EPERM || error == EACCES || error == ENOSYS || error == EINVAL;
+}
+
+} // namespace
+
+// ---- Pin ----------------------------------------------------------------------------------------------------------
+
+Pin::Pin(Pin&& other) noexcept
+    : pinner_{std::exchange(other.pinner_, nullptr)}, pages_{std::exchange(other.pages_, {})},
+      pieces_{std::move(other.pieces_)}, locked_{std::exchange(other.locked_, false)}
+{
+}
+
+Pin& Pin::operator=(Pin&& other) noexcept
+{
+    std::swap(pinner_, other.pinner_);
+    std::swap(pages_, other.pages_);
+    std::swap(pieces_, other.pieces_);
+    std::swap(locked_, other.locked_);
+    return *this;
+}
+
+Pin::~Pin()
+{
+    if (pinner_ != nullptr)
+        pinner_->release(*this);
+}
+
+// ---- Pinner -------------------------------------------------------------------------------------------------------
+
+Pinner::Pinner() : process_{::getpid()}
+{
+    int error = 0;
+    if (auto ring = PinRing::make(error)) {
+        rings_.push_back(std::move(ring));
+        return;
+    }
+    if (!means_not_here(error))
+        throw Error{error,
+                    {.trouble = Trouble::internal,
+                     .what = "opening the software adapter",
+                     .limit = std::string{"io_uring: "} + std::strerror(error),
+                     .remedy = "free descriptors and memory of this process"}};
+    refused_ = error;
+}
+
+Pinner::~Pinner() = default;
+
+Pin Pinner::pin(std::span<std::byte> memory)
+{
+    Pin pin{*this, whole_pages(memory)};
+    if (holds_frames())
+        pin_pieces(pin);
+    else
+        lock(pin);
+    return pin;
+}
+
+void Pinner::pin_pieces(Pin& pin)
+{
+    const std::scoped_lock guard{mutex_};
+    // A destructor that runs for a failure below takes the lock itself, so what was pinned is released here.
+    int error = 0;
+    try {
+        pin.pieces_.reserve((pin.pages_.size() + PinRing::longest_buffer - 1) / PinRing::longest_buffer);
+        for (std::span<std::byte> rest = pin.pages_; !rest.empty() && error == 0;) {
+            const std::span<std::byte> piece = rest.first(std::min(rest.size(), PinRing::longest_buffer));
+            PinRing& ring = ring_with_room();
+            if (const auto place = ring.pin(piece, error))
+                pin.pieces_.push_back({&ring, *place});
+            rest = rest.subspan(piece.size());
+        }
+        if (error != 0)
+            throw pin_failure(error, pin.pages_);
+    } catch (...) {
+        for (const Pin::Piece& piece : pin.pieces_)
+            piece.ring->unpin(piece.place);
+        pin.pieces_.clear();
+        throw;
+    }
+}
+
+PinRing& Pinner::ring_with_room()
+{
+    const auto ring = std::ranges::find_if(rings_, [](const auto& candidate) { return !candidate->full(); });
+    if (ring != rings_.end())
+        return **ring;
+    int error = 0;
+    auto made = PinRing::make(error);
+    if (!made)
+        throw Error{error,
+                    {.trouble = Trouble::internal,
+                     .what = "pinning more than " + std::to_string(rings_.size() * PinRing::buffers) + " pieces",
+                     .limit = std::string{"another io_uring: "} + std::strerror(error),
+                     .remedy = "free descriptors of this process, or register fewer pieces"}};
+    return *rings_.emplace_back(std::move(made));
+}
+
+void Pinner::lock(Pin& pin)
+{
+    const std::scoped_lock guard{mutex_};
+    const auto begin = reinterpret_cast<std::uintptr_t>(pin.pages_.data());
+    // Both steps exist before anything is locked: what follows then cannot fail half-way.
+    std::int64_t& first = lock_steps_[begin];
+    std::int64_t& last = lock_steps_[begin + pin.pages_.size()];
+    ++first;
+    --last;
+    pin.locked_ = true;
+    if (::mlock2(pin.pages_.data(), pin.pages_.size(), 0) == 0)
+        return;
+    const int error = errno;
+    unlock(pin.pages_);
+    pin.locked_ = false;
+    throw pin_failure(error, pin.pages_);
+}
+
+void Pinner::unlock(std::span<std::byte> pages) noexcept
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(pages.data());
+    const std::uintptr_t end = begin + pages.size();
+    --lock_steps_.find(begin)->second;
+    ++lock_steps_.find(end)->second;
+    std::int64_t locks = 0;
+    std::uintptr_t from = begin;
+    for (const auto& [at, step] : lock_steps_) {
+        if (at > begin) {
+            if (locks == 0)
+                ::munlock(reinterpret_cast<void*>(from), std::min(at, end) - from);
+            from = at;
+        }
+        if (at >= end)
+            break;
+        locks += step;
+    }
+    std::erase_if(lock_steps_, [](const auto& step) { return step.second == 0; });
+}
+
+void Pinner::release(Pin& pin) noexcept
+{
+    if (::getpid() != process_) // a child of fork(): the pins are its parent's
+        return;
+    const std::scoped_lock guard{mutex_};
+    for (const Pin::Piece& piece : pin.pieces_)
+        piece.ring->unpin(piece.place);
+    if (pin.locked_)
+        unlock(pin.pages_);
+}
+
+} // namespace mrz::soft

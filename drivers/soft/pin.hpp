@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Keeping memory where it is.
+#pragma once
+
+#include "pin_ring.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace mrz::soft {
+
+class Pinner;
+
+//! Memory that is pinned for as long as this lives, in the process that pinned it. Uses its pinner, which lives
+//! longer.
+class Pin {
+  public:
+    Pin() = default;
+    Pin(Pin&& other) noexcept;
+    Pin& operator=(Pin&& other) noexcept;
+    ~Pin();
+
+    //! In whole pages.
+    [[nodiscard]] std::size_t bytes() const noexcept { return pages_.size(); }
+
+  private:
+    friend class Pinner;
+    Pin(Pinner& pinner, std::span<std::byte> pages) noexcept : pinner_{&pinner}, pages_{pages} {}
+
+    struct Piece {
+        PinRing* ring;
+        unsigned place;
+    };
+    Pinner* pinner_ = nullptr;
+    std::span<std::byte> pages_;
+    std::vector<Piece> pieces_;
+    bool locked_ = false;
+};
+
+//! Thread-safe.
+class Pinner {
+  public:
+    //! Finds out how this process may pin. Throws Error where something else than permission stands in the way.
+    Pinner();
+    ~Pinner();
+    Pinner(const Pinner&) = delete;
+    Pinner& operator=(const Pinner&) = delete;
+
+    //! False: memory is only locked, by mlock2. It stays in memory, but the kernel may move it to other frames.
+    [[nodiscard]] bool holds_frames() const noexcept { return refused_ == 0; }
+    //! The errno that io_uring was refused with; 0 if it was not.
+    [[nodiscard]] int refused() const noexcept { return refused_; }
+
+    //! Pins the pages that \p memory, which is not empty, touches. Throws Error with the cause, and then nothing
+    //! stays pinned.
+    Pin pin(std::span<std::byte> memory);
+
+  private:
+    friend class Pin;
+    void pin_pieces(Pin& pin);
+    void lock(Pin& pin);
+    PinRing& ring_with_room();
+    void release(Pin& pin) noexcept;
+    void unlock(std::span<std::byte> pages) noexcept;
+
+    int refused_ = 0;
+    pid_t process_;
+    std::mutex mutex_;
+    std::list<std::unique_ptr<PinRing>> rings_;
+    // How many locks begin (less those that end) at an address: mlock does not count, so we do.
+    std::map<std::uintptr_t, std::int64_t> lock_steps_;
+};
+
+} // namespace mrz::soft

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pin_failure.hpp"
+
+#include <mrzone/host.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <unistd.h>
+
+namespace mrz::soft {
+namespace {
+
+std::string naming(std::span<std::byte> memory)
+{
+    return "registering " + format_size(memory.size()) + " at " +
+           format_hex(reinterpret_cast<std::uintptr_t>(memory.data())) + " with the software adapter";
+}
+
+std::string naming(const host::MappedMemory& mapping)
+{
+    return (mapping.name.empty() ? std::string{"the mapping"} : "the mapping of " + mapping.name) + " at " +
+           format_hex(mapping.begin);
+}
+
+// What the mappings alone forbid.
+std::optional<Error> mapping_failure(std::span<std::byte> memory)
+{
+    const auto mappings = host::mapped_memory(memory.data(), memory.size());
+    if (!mappings)
+        return std::nullopt;
+    auto reached = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::uintptr_t end = reached + memory.size();
+    for (const host::MappedMemory& mapping : *mappings) {
+        if (mapping.begin > reached)
+            break;
+        if (!mapping.readable || !mapping.writable)
+            return Error{EFAULT,
+                         {.trouble = Trouble::permission,
+                          .what = naming(memory),
+                          .limit = naming(mapping) + (mapping.readable ? " is read-only" : " has no access") +
+                                   ", and memory is pinned for writing",
+                          .remedy = "map it readable and writable (mprotect), or copy it"}};
+        reached = mapping.end;
+    }
+    if (reached < end)
+        return Error{EFAULT,
+                     {.trouble = Trouble::invalid,
+                      .what = naming(memory),
+                      .limit = "nothing is mapped at " + format_hex(reached),
+                      .remedy = "map memory there first"}};
+    return std::nullopt;
+}
+
+// Memory of a file that is on a disk, which the kernel pins for nobody who writes for long (mm/gup.c,
+// check_vma_flags). Shared memory is a file only in name.
+std::optional<Error> file_failure(int error, std::span<std::byte> memory)
+{
+    const auto mappings = host::mapped_memory(memory.data(), memory.size());
+    if (!mappings)
+        return std::nullopt;
+    const auto base_page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    for (const host::MappedMemory& mapping : *mappings) {
+        const bool memory_only = mapping.page_size != base_page || !mapping.name.starts_with('/') ||
+                                 mapping.name.starts_with("/memfd:") || mapping.name.starts_with("/dev/zero") ||
+                                 mapping.name.starts_with("/dev/shm/") || mapping.name.starts_with("/SYSV");
+        if (!memory_only)
+            return Error{error,
+                         {.trouble = Trouble::unsupported,
+                          .what = naming(memory),
+                          .limit = naming(mapping) + " is of a file, whose pages the kernel does not pin for writing",
+                          .remedy = "copy it into anonymous or shared memory"}};
+    }
+    return std::nullopt;
+}
+
+Error memory_failure(int error, std::span<std::byte> pages)
+{
+    const host::LockedMemory locked = host::locked_memory();
+    const std::optional<std::uint64_t> limit = locked.soft.value();
+    const std::uint64_t held = locked.pinned.value_or(0) + locked.locked.value_or(0);
+    if (!locked.exempt && limit) {
+        const std::uint64_t need = held + pages.size();
+        const std::string kibibytes = std::to_string((need + 1023) / 1024);
+        return Error{error,
+                     {.trouble = Trouble::locked_memory,
+                      .what = naming(pages),
+                      .limit = "the locked-memory limit (RLIMIT_MEMLOCK; this process has " + format_size(held) +
+                               " pinned or locked, and other processes of this user may count too), in bytes,",
+                      .present = *limit,
+                      .need = need,
+                      .remedy = "try: ulimit -l " + kibibytes +
+                                " (or LimitMEMLOCK= in the service's unit, or grant "
+                                "CAP_IPC_LOCK)"}};
+    }
+    const host::CgroupLimits groups = host::memory_cgroup();
+    if (const host::CgroupLimit* const tightest = groups.tightest())
+        return Error{error,
+                     {.trouble = Trouble::cgroup,
+                      .what = naming(pages),
+                      .limit = "perhaps the control group's memory (" + tightest->file + ", of which " +
+                               (tightest->usage ? format_size(*tightest->usage) : std::string{"an unknown part"}) +
+                               " is used), in bytes,",
+                      .present = tightest->max.value(),
+                      .remedy = "raise it: echo BYTES > " + tightest->file}};
+    return Error{error,
+                 {.trouble = Trouble::internal,
+                  .what = naming(pages),
+                  .limit = std::string{"the kernel: "} + std::strerror(error),
+                  .remedy = "free memory"}};
+}
+
+} // namespace
+
+void check_mappings(std::span<std::byte> memory)
+{
+    if (const auto failure = mapping_failure(memory))
+        throw *failure;
+}
+
+Error pin_failure(int error, std::span<std::byte> pages)
+{
+    if (auto failure = mapping_failure(pages))
+        return *failure;
+    if (error == EFAULT || error == EOPNOTSUPP)
+        if (auto failure = file_failure(error, pages))
+            return *failure;
+    // mlock2(2): EPERM where the limit is zero, EAGAIN where pages could not be locked.
+    if (error == ENOMEM || error == EPERM || error == EAGAIN)
+        return memory_failure(error, pages);
+    return Error{error,
+                 {.trouble = Trouble::internal,
+                  .what = naming(pages),
+                  .limit = std::string{"the kernel refuses to pin it: "} + std::strerror(error),
+                  .remedy = "look whether the memory is of a device, or hugepages that were never given"}};
+}
+
+} // namespace mrz::soft

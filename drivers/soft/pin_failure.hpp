@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Why memory cannot be pinned, from what this host and process allow.
+#pragma once
+
+#include <mrzone/base.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace mrz::soft {
+
+//! Refuses memory that cannot be registered whatever the kernel says: throws Error, invalid (EFAULT) for a byte that
+//! is not mapped, permission (EFAULT) for a mapping that may not be read and written.
+void check_mappings(std::span<std::byte> memory);
+//! Explains the errno that pinning \p pages ended with.
+Error pin_failure(int error, std::span<std::byte> pages);
+
+} // namespace mrz::soft

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What a driver implements: devices, protection domains, registered memory, queue pairs; and the table of drivers.
+//!
+//! Applications use these through Domain and Region, but for queue pairs, which serve tools, tests and machines
+//! without a NIC. On hardware an application uses its own queue pairs with our keys.
+//!
+//! Unless said otherwise every call is thread-safe and throws Error; destruction of an object excludes its use.
+#pragma once
+
+#include <mrzone/base.hpp>
+#include <mrzone/plan.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrz {
+
+// ---- Registration ------------------------------------------------------------------------------------------------
+
+enum class Paging {
+    pinned,    //!< Pages stay where they are for as long as the key lives.
+    on_demand, //!< The device faults pages in. Needs a device that can.
+};
+enum class Ordering {
+    strict,
+    relaxed, //!< The device may reorder its writes (IBV_ACCESS_RELAXED_ORDERING). Needs a device that can.
+    best,    //!< Relaxed where the device can, else strict.
+};
+
+//! How to register, apart from rights.
+struct RegisterOptions {
+    Paging paging = Paging::pinned;
+    Ordering ordering = Ordering::strict;
+};
+
+//! Throws Error (invalid, EINVAL) with the reason if rights contradict each other: remote write and remote atomic
+//! need local write, because the device writes on behalf of the peer.
+MRZ_API void check_access(Access access);
+//! "local write, remote read"; "local read" if that is all.
+MRZ_API std::string to_string(Access access);
+
+struct RegisterRequest {
+    std::byte* address = nullptr;
+    std::size_t length = 0; //!< Bytes, not zero.
+    Iova iova = {};         //!< Where the key's space begins.
+    Access access = Access::local_read;
+    RegisterOptions options = {};
+    const Plan* plan = nullptr; //!< What is to be built. Lives until the call returns.
+};
+
+//! One key as the device holds it.
+struct BuiltKey {
+    Iova iova = {};
+    std::size_t length = 0;
+    PageShift page_shift{12};
+    std::uint64_t entries = 0;
+};
+
+//! What registering cost, by phase. A driver that cannot tell phases apart leaves the others zero.
+struct RegisterPhases {
+    std::chrono::nanoseconds pin{};    //!< Walk the page table and pin.
+    std::chrono::nanoseconds map{};    //!< Make it known to an IOMMU; find frames.
+    std::chrono::nanoseconds tables{}; //!< Fill the device's tables.
+};
+
+//! Memory that is registered for as long as this lives.
+class MRZ_API RegisteredMemory {
+  public:
+    RegisteredMemory() = default;
+    RegisteredMemory(const RegisteredMemory&) = delete;
+    RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+    //! Deregisters: when it returns no operation reaches the memory by these keys any more, and it is not pinned.
+    virtual ~RegisteredMemory();
+
+    [[nodiscard]] virtual LKey lkey() const noexcept = 0;
+    //! Throws nothing; a region without remote rights has an rkey that grants nothing.
+    [[nodiscard]] virtual RKey rkey() const noexcept = 0;
+    //! Asks the device what it built; nothing if it cannot tell. A device that keeps local and remote rights in
+    //! records of their own tells of the local one; the other is over the same pages.
+    [[nodiscard]] virtual std::optional<std::vector<BuiltKey>> query() const = 0;
+    //! Bytes that it keeps in place, counted in whole pages of the machine.
+    [[nodiscard]] virtual std::size_t pinned_bytes() const noexcept = 0;
+    [[nodiscard]] virtual RegisterPhases phases() const noexcept = 0;
+};
+
+// ---- Queue pairs -------------------------------------------------------------------------------------------------
+
+//! The work requests of reliable connected queue pairs.
+enum class Opcode {
+    send,
+    send_with_immediate,
+    rdma_write,
+    rdma_write_with_immediate,
+    rdma_read,
+    atomic_compare_and_swap,
+    atomic_fetch_and_add,
+};
+
+//! How an operation ended, as ibv_wc_status.
+enum class WcStatus {
+    success,
+    local_length_error,
+    local_qp_operation_error,
+    local_protection_error,
+    flush_error,
+    bad_response_error,
+    local_access_error,
+    remote_invalid_request_error,
+    remote_access_error,
+    remote_operation_error,
+    retry_exceeded,
+    rnr_retry_exceeded,
+    general_error,
+};
+//! "success", "local protection error", …
+MRZ_API std::string_view to_string(WcStatus status) noexcept;
+
+//! A piece of local memory in a work request, in the space of its key.
+struct Segment {
+    Iova iova = {};
+    std::uint32_t length = 0;
+    LKey lkey = {};
+};
+
+struct SendRequest {
+    std::uint64_t id = 0;
+    Opcode opcode = Opcode::send;
+    std::span<const Segment> segments = {}; //!< Must live until post_send() returns.
+    bool signaled = true;
+    bool inlined = false; //!< Copy the bytes now; segments then name virtual addresses, and their keys do not count.
+    bool solicited = false;
+    bool fence = false;
+    std::uint32_t immediate = 0;
+    Iova remote_iova = {};
+    RKey rkey = {};
+    std::uint64_t compare = 0;
+    std::uint64_t swap_or_add = 0;
+};
+struct ReceiveRequest {
+    std::uint64_t id = 0;
+    std::span<const Segment> segments = {};
+};
+
+enum class WcOpcode { send, rdma_write, rdma_read, atomic, receive, receive_rdma_with_immediate };
+
+struct Completion {
+    std::uint64_t id = 0;
+    WcStatus status = WcStatus::success;
+    WcOpcode opcode = WcOpcode::send; //!< Valid if status is success.
+    std::uint32_t byte_length = 0;    //!< Of receives, reads and atomics.
+    std::optional<std::uint32_t> immediate = {};
+};
+
+struct QueuePairOptions {
+    std::uint32_t send_requests = 64;    //!< That may be outstanding.
+    std::uint32_t receive_requests = 64; //!< That may be outstanding.
+    std::uint32_t segments = 4;          //!< A request.
+    std::uint32_t inline_bytes = 64;
+    std::uint8_t rnr_retry = 7; //!< 0 to 6 times; 7: for ever.
+    std::uint8_t retry = 7;
+};
+
+//! What a peer must know to connect to a queue pair. Opaque; of the same kind of device.
+struct Endpoint {
+    std::vector<std::byte> bytes;
+};
+
+//! A reliable connected queue pair with completion queues of its own.
+//! Posting and polling may come from different threads; each of them from one at a time.
+class MRZ_API QueuePair {
+  public:
+    QueuePair() = default;
+    QueuePair(const QueuePair&) = delete;
+    QueuePair& operator=(const QueuePair&) = delete;
+    virtual ~QueuePair();
+
+    [[nodiscard]] virtual Endpoint local() const = 0;
+    //! Moves the queue pair from INIT, in which it is made, so that receives can be posted early, to RTS.
+    //! Throws Error: invalid (EISCONN) if it is connected already; invalid (EINVAL) for an endpoint that is none;
+    //! unsupported for one that this device cannot reach.
+    virtual void connect(const Endpoint& remote) = 0;
+    //! Throws Error: busy (ENOMEM) if the queue is full, that is, so many requests were posted and not yet polled;
+    //! invalid (EINVAL) if the request does not fit the options or the queue pair is not connected. What is wrong
+    //! with keys and addresses is told by the completion.
+    virtual void post_send(const SendRequest& request) = 0;
+    //! As post_send(), and before connect() too.
+    virtual void post_receive(const ReceiveRequest& request) = 0;
+    //! Fills in completions of sends and receives, oldest first, and returns how many. Never blocks.
+    virtual std::size_t poll(std::span<Completion> completions) = 0;
+    //! Moves to the error state: what is outstanding completes with flush_error.
+    virtual void fail() = 0;
+};
+
+// ---- Devices -----------------------------------------------------------------------------------------------------
+
+//! What a device's DMA addresses are.
+enum class DmaView {
+    frames,            //!< Physical addresses.
+    virtual_addresses, //!< Virtual addresses of this process, where a software adapter cannot learn or hold frames.
+};
+
+//! A protection domain of a device: keys work with the queue pairs of the same domain only.
+class MRZ_API ProtectionDomain {
+  public:
+    ProtectionDomain() = default;
+    ProtectionDomain(const ProtectionDomain&) = delete;
+    ProtectionDomain& operator=(const ProtectionDomain&) = delete;
+    virtual ~ProtectionDomain(); //!< After all that was made of it.
+
+    //! Throws Error with the cause told apart: locked_memory, cgroup, permission (a read-only mapping where the
+    //! driver pins for writing), invalid (unmapped memory, a range that wraps), unsupported (paging or ordering; key
+    //! limit). Nothing stays pinned then.
+    virtual std::unique_ptr<RegisteredMemory> register_memory(const RegisterRequest& request) = 0;
+    virtual std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) = 0;
+};
+
+//! Look-ups of a device's translation caches. Only a software adapter can tell.
+struct CacheCounters {
+    std::uint64_t mtt_hits = 0, mtt_misses = 0, mpt_hits = 0, mpt_misses = 0;
+};
+
+//! An open device.
+class MRZ_API Device {
+  public:
+    Device() = default;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    virtual ~Device(); //!< After its domains.
+
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual std::string_view driver() const = 0;
+    [[nodiscard]] virtual std::optional<int> numa_node() const = 0;
+    //! What the planner may choose from.
+    [[nodiscard]] virtual Limits limits() const = 0;
+    //! What a layout to plan from is made of. Does not change.
+    [[nodiscard]] virtual DmaView dma_view() const noexcept = 0;
+    //! Whether a second region over pages that are pinned already is charged and pinned again.
+    [[nodiscard]] virtual bool pins_again() const = 0;
+    [[nodiscard]] virtual std::unique_ptr<ProtectionDomain> allocate_domain() = 0;
+    [[nodiscard]] virtual std::optional<CacheCounters> cache_counters() const = 0;
+};
+
+//! A row of the table of drivers. Functions throw Error.
+struct Driver {
+    std::string_view name;
+    //! The devices it could open now, by name; empty if there are none.
+    std::vector<std::string> (*list)();
+    //! Opens one. Devices may be shared: opening one twice may give the same.
+    std::shared_ptr<Device> (*open)(std::string_view device);
+};
+//! All drivers that were built, in order of preference: hardware first. Generated by drivers/meson.build.
+MRZ_API std::span<const Driver> drivers();
+
+// ---- Layouts for devices -----------------------------------------------------------------------------------------
+
+//! The layout of memory of this process, as a device with \p view sees it; nothing if frames are asked for and this
+//! process may not see them. Reads one entry a hugepage where the memory is of hugetlbfs. Frames stay what they are
+//! only while the memory is pinned. Throws Error: invalid (EINVAL) for no bytes or a range that wraps; invalid
+//! (EFAULT) if a byte is not mapped, or frames are asked for and a page is not present; and as read_frames().
+MRZ_API std::optional<Layout> read_layout(std::span<const std::byte> memory, DmaView view);
+
+} // namespace mrz

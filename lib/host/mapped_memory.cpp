@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/host.hpp>
+
+#include "files.hpp"
+#include "parse.hpp"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace mrz::host {
+namespace {
+
+// "begin-end perms offset device inode   name" (Documentation/filesystems/proc.rst).
+std::optional<MappedMemory> parse(std::string_view line)
+{
+    const auto columns = words(line);
+    if (columns.size() < 5 || columns[1].size() != 4)
+        return std::nullopt;
+    const auto range = split(columns[0], '-');
+    if (range.size() != 2)
+        return std::nullopt;
+    const auto begin = to_number(range[0], 16);
+    const auto end = to_number(range[1], 16);
+    if (!begin || !end)
+        return std::nullopt;
+    MappedMemory mapping{.begin = *begin,
+                         .end = *end,
+                         .readable = columns[1][0] == 'r',
+                         .writable = columns[1][1] == 'w',
+                         .shared = columns[1][3] == 's'};
+    if (columns.size() > 5) // to the end of the line: a name may contain spaces
+        mapping.name = line.substr(static_cast<std::size_t>(columns[5].data() - line.data()));
+    return mapping;
+}
+
+std::size_t page_size(const MappedMemory& mapping, std::string_view range, const Root& root)
+{
+    // Memory of hugetlbfs is always a file's, an unnamed one's where it is anonymous. Only CAP_SYS_ADMIN and
+    // CAP_CHECKPOINT_RESTORE may follow these links (fs/proc/base.c, proc_map_files_get_link).
+    struct statfs about = {};
+    if (mapping.name.starts_with('/') &&
+        ::statfs(root("/proc/self/map_files/" + std::string{range}).c_str(), &about) == 0 &&
+        about.f_type == HUGETLBFS_MAGIC)
+        return static_cast<std::size_t>(about.f_bsize);
+    return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+} // namespace
+
+std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std::size_t length, const Root& root)
+{
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    std::vector<MappedMemory> result;
+    if (length == 0)
+        return result;
+    const std::uint64_t last = length - 1 > ~begin ? ~std::uint64_t{0} : begin + (length - 1);
+    std::string rest;
+    const auto take_line = [&](std::string_view line) {
+        auto mapping = parse(line);
+        if (!mapping || mapping->end <= begin || mapping->begin > last)
+            return;
+        mapping->page_size = page_size(*mapping, words(line).front(), root);
+        result.push_back(std::move(*mapping));
+    };
+    const bool read = read_in_chunks(root("/proc/self/maps"), [&](std::string_view chunk) {
+        for (std::size_t end = 0; (end = chunk.find('\n')) != std::string_view::npos; chunk.remove_prefix(end + 1)) {
+            rest += chunk.substr(0, end);
+            take_line(rest);
+            rest.clear();
+        }
+        rest += chunk;
+    });
+    if (!read)
+        return std::nullopt;
+    take_line(rest);
+    return result;
+}
+
+} // namespace mrz::host

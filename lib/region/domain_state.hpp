@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What handles of one domain share. Private to this floor.
+#pragma once
+
+#include <mrzone/region.hpp>
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace mrz {
+
+//! A device that was opened, and why it and no other.
+struct OpenedDevice {
+    std::shared_ptr<Device> device;
+    std::string reason;
+};
+//! As Domain::open().
+OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers);
+
+class DomainState {
+  public:
+    explicit DomainState(OpenedDevice opened);
+    DomainState(const DomainState&) = delete;
+    DomainState& operator=(const DomainState&) = delete;
+
+    [[nodiscard]] Device& device() const noexcept { return *opened_.device; }
+    [[nodiscard]] const std::string& reason() const noexcept { return opened_.reason; }
+    //! For tenants only: it is there as long as one lives.
+    [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
+    void close();
+
+  private:
+    friend class Tenant;
+    OpenedDevice opened_;
+    std::unique_ptr<ProtectionDomain> domain_;
+    std::mutex mutex_;
+    std::list<std::string> tenants_; // a word on each
+};
+
+//! Something that lives in a domain, and so keeps it from being closed.
+class Tenant {
+  public:
+    //! Throws Error (invalid, EBADF) if the domain is closed.
+    Tenant(std::shared_ptr<DomainState> state, std::string name);
+    Tenant(const Tenant&) = delete;
+    Tenant& operator=(const Tenant&) = delete;
+    ~Tenant();
+
+    [[nodiscard]] const std::shared_ptr<DomainState>& state() const noexcept { return state_; }
+
+  private:
+    std::shared_ptr<DomainState> state_;
+    std::list<std::string>::iterator place_;
+};
+
+} // namespace mrz

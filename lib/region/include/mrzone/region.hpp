@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Domains and regions: memory registered as planned, and the keys to it.
+#pragma once
+
+#include <mrzone/base.hpp>
+#include <mrzone/device.hpp>
+#include <mrzone/plan.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrz {
+
+class DomainState;
+class Region;
+
+struct RegionOptions {
+    //! Where the key's space begins; none: at the memory's virtual address. Must agree with the memory's address in
+    //! the low 12 bits.
+    std::optional<Iova> iova = {};
+    RegisterOptions how = {};
+};
+
+//! A protection domain of a device, with what is registered in it.
+//!
+//! A handle: copies are the same domain, which lives as long as one of them, a region or a queue pair of it. All
+//! calls are thread-safe. Belongs to the process that opened it: a child of fork() opens its own.
+class MRZ_API Domain {
+  public:
+    //! Opens a device by name. A name never becomes another device: only "any" takes the first device of the first
+    //! driver that has one, at last the software adapter, which is said (reason(), and once in the log).
+    //! Throws Error: unsupported (ENODEV) naming the devices there are; and whatever the driver says.
+    static Domain open(std::string_view device = "any");
+
+    //! The device's name.
+    [[nodiscard]] std::string name() const;
+    [[nodiscard]] std::string_view driver() const;
+    //! Why this device: a sentence for reports.
+    [[nodiscard]] std::string reason() const;
+    [[nodiscard]] std::optional<int> numa_node() const;
+    //! What plans for this device are made with.
+    [[nodiscard]] Limits limits() const;
+    //! What plans for this device are made from.
+    [[nodiscard]] DmaView dma_view() const;
+    //! Whether registering memory twice pins it, and is charged, twice.
+    [[nodiscard]] bool pins_again() const;
+    //! Look-ups of the whole device's translation caches, where it can tell.
+    [[nodiscard]] std::optional<CacheCounters> cache_counters() const;
+
+    //! Registers exactly \p memory, which must stay mapped as it is for as long as the region lives. Pages that were
+    //! never touched are populated first, since the plan is made from frames.
+    //! Throws Error, and then nothing is pinned: invalid (EINVAL) for no bytes, a range that wraps, contradictory
+    //! rights or an iova that fits no page size; invalid (EFAULT) for memory that is not mapped; permission (EFAULT)
+    //! for memory that the driver may not write; hugepages or cgroup (EFAULT) where pages are not to be had;
+    //! permission (EPERM) where frames are hidden and the device needs them; locked_memory; unsupported; data
+    //! (ESTALE, EBADMSG) where the device did not build what was planned; invalid (EBADF) for a closed domain.
+    [[nodiscard]] Region register_memory(std::span<std::byte> memory, Access access = Access::local_read,
+                                         const RegionOptions& options = {}) const;
+    //! A queue pair of the device; it keeps the domain open.
+    [[nodiscard]] std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options = {}) const;
+
+    //! Gives the domain back now; calls but the ones that describe it then throw Error (EBADF). Closing twice is
+    //! closing once. Throws Error: busy (EBUSY), naming what lives in it; nothing has changed then.
+    void close();
+
+    //! Whether both are handles of one domain.
+    friend bool operator==(const Domain&, const Domain&) = default;
+
+  private:
+    friend class Region;
+    explicit Domain(std::shared_ptr<DomainState> state) noexcept;
+
+    std::shared_ptr<DomainState> state_;
+};
+
+//! Memory registered in a domain, for as long as this lives. What was moved from may only be assigned or destroyed.
+//! Reading is thread-safe.
+class MRZ_API Region {
+  public:
+    Region(Region&&) noexcept;
+    Region& operator=(Region&&) noexcept;
+    //! Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned.
+    ~Region();
+
+    //! The memory, exactly as it was named.
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+    //! The address of the first byte for those who use the keys.
+    [[nodiscard]] Iova iova() const noexcept;
+    [[nodiscard]] Access access() const noexcept;
+    //! For work requests of the owner.
+    [[nodiscard]] LKey lkey() const noexcept;
+    //! For peers. Grants nothing if no right is remote.
+    [[nodiscard]] RKey rkey() const noexcept;
+    //! What was planned before pinning.
+    [[nodiscard]] const Plan& plan() const noexcept;
+    //! What the device says that it built, which equals the plan; nothing if it cannot tell.
+    [[nodiscard]] const std::optional<std::vector<BuiltKey>>& built() const noexcept;
+    [[nodiscard]] std::size_t pinned_bytes() const noexcept;
+    [[nodiscard]] RegisterPhases phases() const noexcept;
+    [[nodiscard]] Domain domain() const noexcept;
+
+  private:
+    friend class Domain;
+    struct State;
+    explicit Region(std::unique_ptr<State> state) noexcept;
+
+    std::unique_ptr<State> state_;
+};
+
+} // namespace mrz

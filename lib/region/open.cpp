@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "domain_state.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace mrz {
+namespace {
+
+constexpr std::string_view stand_in = "soft";
+
+std::string joined(const std::vector<std::string>& words)
+{
+    std::string text;
+    for (const std::string& word : words)
+        text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+[[noreturn]] void refuse(std::string_view name, std::string limit, std::string remedy)
+{
+    throw Error{ENODEV,
+                {.trouble = Trouble::unsupported,
+                 .what = "opening device " + std::string{name},
+                 .limit = std::move(limit),
+                 .remedy = std::move(remedy)}};
+}
+
+OpenedDevice open_any(std::span<const Driver> drivers)
+{
+    std::string troubles;
+    for (const Driver& driver : drivers) {
+        for (const std::string& device : driver.list()) {
+            try {
+                OpenedDevice opened{driver.open(device), {}};
+                if (driver.name == stand_in) {
+                    opened.reason = "no hardware driver has a device" + troubles + "; the software adapter stands in";
+                    log_once(Severity::warning, opened.reason);
+                } else {
+                    opened.reason = "the first device of driver " + std::string{driver.name} + troubles;
+                }
+                return opened;
+            } catch (const Error& error) {
+                troubles += "; not " + device + ", because " + error.what();
+            }
+        }
+    }
+    refuse("any", "no driver has a device that can be opened" + troubles,
+           "build mrzone with liburing, for the software adapter");
+}
+
+} // namespace
+
+OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers)
+{
+    if (name == "any")
+        return open_any(drivers);
+    std::vector<std::string> there;
+    for (const Driver& driver : drivers) {
+        const std::vector<std::string> devices = driver.list();
+        if (std::ranges::find(devices, name) != devices.end())
+            return {driver.open(name), "asked for by name"};
+        there.insert(there.end(), devices.begin(), devices.end());
+    }
+    refuse(name, "there is no such device; there are: " + (there.empty() ? "none" : joined(there)),
+           "use one of these names, or any");
+}
+
+} // namespace mrz

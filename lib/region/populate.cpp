@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "populate.hpp"
+
+#include <mrzone/host.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace mrz {
+namespace {
+
+Error failure(const host::MappedMemory& mapping, std::size_t length)
+{
+    Cause cause;
+    cause.what = "populating " + format_size(length) + " at " + format_hex(mapping.begin);
+    if (mapping.page_size == static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+        cause.trouble = Trouble::invalid;
+        cause.limit = "touching it raises SIGBUS" +
+                      (mapping.name.empty() ? std::string{} : ": does " + mapping.name + " end before?");
+        cause.remedy = "map memory that is there";
+        return Error{EFAULT, cause};
+    }
+    const std::string pages = "hugepages of " + format_size(mapping.page_size);
+    const host::CgroupLimits groups = host::hugetlb_cgroup(mapping.page_size, host::HugetlbCharge::usage);
+    const std::optional<std::uint64_t> headroom = groups.headroom().value();
+    if (const host::CgroupLimit* const tightest = groups.tightest(); tightest && headroom && *headroom < length) {
+        cause.trouble = Trouble::cgroup;
+        cause.limit = "the control group's " + pages + " (" + tightest->file + "), in bytes,";
+        cause.present = tightest->max.value();
+        cause.need = tightest->usage.value_or(0) + length;
+        cause.remedy = "try: echo " + std::to_string(*cause.need) + " > " + tightest->file;
+        return Error{EFAULT, cause};
+    }
+    cause.trouble = Trouble::hugepages;
+    cause.limit = "the pool has too few free " + pages;
+    cause.remedy = "try: mrz pools set, or free hugepages that others hold";
+    return Error{EFAULT, cause};
+}
+
+} // namespace
+
+void populate(std::span<std::byte> memory)
+{
+    const auto mappings = host::mapped_memory(memory.data(), memory.size());
+    if (!mappings)
+        return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    for (const host::MappedMemory& mapping : *mappings) {
+        const std::uint64_t page = mapping.page_size;
+        const std::uint64_t from = std::max<std::uint64_t>(mapping.begin, begin / page * page);
+        const std::uint64_t to =
+            std::min<std::uint64_t>(mapping.end, (begin + memory.size() + page - 1) / page * page);
+        const int advice = mapping.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+        int result = 0;
+        do // EINTR is not documented, but costs nothing
+            result = ::madvise(reinterpret_cast<void*>(from), to - from, advice);
+        while (result != 0 && errno == EINTR);
+        if (result != 0 && errno == EFAULT)
+            throw failure(mapping, to - from);
+        // EINVAL before Linux 5.14: pinning populates, and absent frames are refused by name.
+    }
+}
+
+} // namespace mrz

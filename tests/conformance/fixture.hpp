@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Two connected queue pairs of a device, memory with room around it, and work that is waited for.
+#pragma once
+
+#include <mrzone/region.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sys/mman.h>
+
+namespace mrz {
+
+inline void PrintTo(WcStatus status, std::ostream* stream)
+{
+    *stream << to_string(status);
+}
+inline void PrintTo(Access access, std::ostream* stream)
+{
+    *stream << to_string(access);
+}
+
+namespace test {
+
+constexpr Access all_rights =
+    Access::local_write | Access::remote_read | Access::remote_write | Access::remote_atomic;
+
+//! Anonymous memory filled with a pattern.
+class Buffer {
+  public:
+    explicit Buffer(std::size_t length, unsigned seed = 1) : length_{length}
+    {
+        address_ = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (address_ == MAP_FAILED)
+            throw std::runtime_error{"no memory for the test"};
+        // Small pages, so that there are breaks between frames.
+        ::madvise(address_, length, MADV_NOHUGEPAGE);
+        for (std::size_t i = 0; i < length; ++i)
+            bytes()[i] = static_cast<std::byte>(i * 7 + i / 251 + seed * 31);
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { ::munmap(address_, length_); }
+
+    [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), length_}; }
+    [[nodiscard]] std::vector<std::byte> copy() const { return {bytes().begin(), bytes().end()}; }
+
+  private:
+    void* address_;
+    std::size_t length_;
+};
+
+//! Two queue pairs that are connected to each other.
+struct Pair {
+    std::unique_ptr<QueuePair> near;
+    std::unique_ptr<QueuePair> far;
+
+    Pair(const Domain& near_domain, const Domain& far_domain, const QueuePairOptions& options = {})
+        : near{near_domain.create_queue_pair(options)}, far{far_domain.create_queue_pair(options)}
+    {
+        near->connect(far->local());
+        far->connect(near->local());
+    }
+
+    //! The next completion; fails the test if there is none in time.
+    static Completion wait(QueuePair& queue_pair)
+    {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+        Completion completion;
+        while (queue_pair.poll({&completion, 1}) == 0) {
+            if (std::chrono::steady_clock::now() > deadline) {
+                ADD_FAILURE() << "no completion in 20 seconds";
+                completion.status = WcStatus::general_error;
+                break;
+            }
+        }
+        return completion;
+    }
+    Completion run(const SendRequest& request) const
+    {
+        near->post_send(request);
+        return wait(*near);
+    }
+    WcStatus status(const SendRequest& request) const { return run(request).status; }
+};
+
+//! What a region's owner writes into a work request.
+inline Segment segment(const Region& region, std::size_t offset, std::size_t length)
+{
+    return {region.iova() + offset, static_cast<std::uint32_t>(length), region.lkey()};
+}
+
+//! The parameter is the name of a device.
+class Conformance : public testing::TestWithParam<std::string> {
+  protected:
+    static constexpr std::size_t page = 4096;
+    static constexpr std::size_t region_length = 3 * page + 100;
+    static constexpr std::size_t margin = page + 40; // of memory on both sides of a region
+
+    //! An operation on the far memory, with room in \p local for what it carries. Points to \p local.
+    static SendRequest request(Opcode opcode, const Segment& local, Iova at, RKey rkey)
+    {
+        return {.id = 7,
+                .opcode = opcode,
+                .segments = {&local, 1},
+                .immediate = 0xfeed,
+                .remote_iova = at,
+                .rkey = rkey,
+                .compare = 0,
+                .swap_or_add = 1};
+    }
+    //! The far memory's region: in the middle, so that there is memory before and behind it.
+    [[nodiscard]] Region expose(const Domain& in, Access access) const
+    {
+        return in.register_memory(far_memory.bytes().subspan(margin, region_length), access);
+    }
+    [[nodiscard]] Region own(Access access = Access::local_write) const
+    {
+        return domain.register_memory(near_memory.bytes(), access);
+    }
+
+    Domain domain = Domain::open(GetParam());
+    Buffer near_memory{8 * page, 1};
+    Buffer far_memory{region_length + 2 * margin, 2};
+};
+
+//! Every device of every driver.
+inline std::vector<std::string> every_device()
+{
+    std::vector<std::string> names;
+    for (const Driver& driver : drivers())
+        for (const std::string& device : driver.list())
+            names.push_back(device);
+    return names;
+}
+
+inline std::string device_name(const testing::TestParamInfo<std::string>& info)
+{
+    std::string name = info.param;
+    std::ranges::replace_if(
+        name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    return name;
+}
+
+} // namespace test
+} // namespace mrz
+
+//! Gives a fixture, which is Conformance under a name of its own, its devices.
+#define MRZ_EVERY_DEVICE(fixture)                                                                                    \
+    INSTANTIATE_TEST_SUITE_P(EveryDevice, fixture, testing::ValuesIn(mrz::test::every_device()),                     \
+                             mrz::test::device_name)

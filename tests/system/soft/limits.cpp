@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What a process may pin, met for real in a child.
+#include <mrzone/host.hpp>
+#include <mrzone/region.hpp>
+
+#include "support/cgroup_guard.hpp"
+#include "support/in_child.hpp"
+#include "support/pool_guard.hpp"
+#include "support/require.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace mrz::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::uint64_t held()
+{
+    const host::LockedMemory memory = host::locked_memory();
+    return memory.pinned.value_or(0) + memory.locked.value_or(0);
+}
+
+class Mapping {
+  public:
+    explicit Mapping(std::size_t length, int flags = 0)
+        : address_{::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)},
+          length_{length}
+    {
+        if (address_ == MAP_FAILED)
+            throw std::runtime_error{"cannot map memory for the test"};
+    }
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    ~Mapping() { ::munmap(address_, length_); }
+    [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), length_}; }
+
+  private:
+    void* address_;
+    std::size_t length_;
+};
+
+//! A user whom nobody else is, since the kernel counts what a user has pinned, and lets go of it late.
+void become_somebody(rlim_t limit)
+{
+    static std::atomic<uid_t> next = 0;
+    const rlimit locked{limit, limit};
+    ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &locked), 0);
+    ASSERT_EQ(::setgroups(0, nullptr), 0);
+    ASSERT_EQ(::setgid(65534), 0);
+    ASSERT_EQ(::setuid(1'000'000'000 + static_cast<uid_t>(::getpid()) + (next += 10'000'000)), 0);
+    ::prctl(PR_SET_DUMPABLE, 1); // as a process that always was this user's
+}
+
+//! From now on io_uring ends as under the profile of a container.
+void forbid_io_uring(unsigned error)
+{
+    std::array filter{
+        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{.len = filter.size(), .filter = filter.data()};
+    ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+class SoftLimits : public testing::Test {
+  protected:
+    void SetUp() override { MRZ_REQUIRE(geteuid() == 0, "needs root, to lower limits and to become another user"); }
+};
+
+void expect_limit_explained(const Domain& domain, std::span<std::byte> memory, rlim_t limit)
+{
+    const std::uint64_t before = held();
+    try {
+        const Region region = domain.register_memory(memory);
+        ADD_FAILURE() << "it was registered";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.error_number(), ENOMEM) << error.what();
+        EXPECT_EQ(error.cause().trouble, Trouble::locked_memory);
+        EXPECT_EQ(error.cause().present, limit);
+        EXPECT_EQ(error.cause().need, before + memory.size());
+        EXPECT_THAT(error.cause().limit, HasSubstr(format_size(before) + " pinned"));
+        EXPECT_THAT(error.cause().remedy, HasSubstr("ulimit -l " + std::to_string((before + memory.size()) / 1024)));
+    }
+    EXPECT_EQ(held(), before);
+}
+
+TEST_F(SoftLimits, OnLockedMemoryAreExplainedAndNothingStaysPinned)
+{
+    in_child([] {
+        const Mapping memory{12_MiB};
+        become_somebody(8_MiB);
+        const Domain domain = Domain::open("soft");
+        expect_limit_explained(domain, memory.bytes(), 8_MiB);
+        {
+            const Region half = domain.register_memory(memory.bytes().first(4_MiB));
+            EXPECT_EQ(held(), 4_MiB);
+            expect_limit_explained(domain, memory.bytes().last(8_MiB), 8_MiB);
+            EXPECT_EQ(held(), 4_MiB);
+        }
+        EXPECT_EQ(held(), 0U);
+    });
+}
+
+TEST_F(SoftLimits, OnLockedMemoryCountHugepagesToo)
+{
+    const PoolGuard guard{2_MiB, 8};
+    in_child([] {
+        const Mapping memory{16_MiB, MAP_HUGETLB};
+        become_somebody(8_MiB);
+        const Domain domain = Domain::open("soft");
+        expect_limit_explained(domain, memory.bytes(), 8_MiB);
+        EXPECT_NO_THROW(static_cast<void>(domain.register_memory(memory.bytes().first(2_MiB))));
+        EXPECT_EQ(held(), 0U);
+    });
+    EXPECT_EQ(guard.free(), 8U);
+}
+
+TEST_F(SoftLimits, WithoutFramesVirtualAddressesServeAndThatIsSaidOnce)
+{
+    in_child([] {
+        std::vector<std::string> said;
+        set_log_sink([&](Severity, std::string_view line) { said.emplace_back(line); });
+        const Mapping memory{64_KiB};
+        become_somebody(8_MiB);
+        for (int i = 0; i < 2; ++i) {
+            const Domain domain = Domain::open("soft");
+            EXPECT_EQ(domain.dma_view(), DmaView::virtual_addresses);
+            const Region region = domain.register_memory(memory.bytes());
+            EXPECT_EQ(region.built()->front().entries, region.plan().mtt_entries());
+        }
+        set_log_sink({});
+        ASSERT_EQ(said.size(), 1U);
+        EXPECT_THAT(said.front(), HasSubstr("frames cannot be read"));
+    });
+}
+
+TEST_F(SoftLimits, WithoutIoUringMemoryIsLockedAndThatIsSaidOnce)
+{
+    for (const unsigned error : {EPERM, ENOSYS}) {
+        in_child([error] {
+            std::vector<std::string> said;
+            set_log_sink([&](Severity, std::string_view line) { said.emplace_back(line); });
+            forbid_io_uring(error);
+            const Mapping memory{64_KiB};
+            {
+                const Domain domain = Domain::open("soft");
+                EXPECT_EQ(domain.dma_view(), DmaView::virtual_addresses);
+                const Region all = domain.register_memory(memory.bytes());
+                EXPECT_EQ(host::locked_memory().locked, 64_KiB);
+                {
+                    // mlock does not count: what two regions hold must not be let go by the first that ends.
+                    const Region front = domain.register_memory(memory.bytes().first(8_KiB));
+                    const Region middle = domain.register_memory(memory.bytes().subspan(20_KiB + 1, 8_KiB));
+                }
+                EXPECT_EQ(host::locked_memory().locked, 64_KiB);
+            }
+            EXPECT_EQ(host::locked_memory().locked, 0U);
+            {
+                const Domain domain = Domain::open("soft");
+                std::vector<Region> regions;
+                for (const std::size_t at : {0_KiB, 8_KiB, 16_KiB, 48_KiB})
+                    regions.push_back(domain.register_memory(memory.bytes().subspan(at, 12_KiB)));
+                EXPECT_EQ(host::locked_memory().locked, 28_KiB + 12_KiB);
+                regions.erase(regions.begin() + 1); // 8 to 20: 12 to 16 is held by nobody else
+                EXPECT_EQ(host::locked_memory().locked, 24_KiB + 12_KiB);
+                regions.erase(regions.begin());
+                EXPECT_EQ(host::locked_memory().locked, 24_KiB);
+            }
+            EXPECT_EQ(host::locked_memory().locked, 0U);
+            set_log_sink({});
+            ASSERT_EQ(said.size(), 1U);
+            EXPECT_THAT(said.front(), HasSubstr("mlock2"));
+        });
+    }
+}
+
+TEST_F(SoftLimits, WithoutIoUringTheLockedMemoryLimitIsExplainedAllTheSame)
+{
+    in_child([] {
+        const Mapping memory{12_MiB};
+        become_somebody(8_MiB);
+        forbid_io_uring(EPERM);
+        const Domain domain = Domain::open("soft");
+        expect_limit_explained(domain, memory.bytes(), 8_MiB);
+    });
+}
+
+TEST_F(SoftLimits, OfAControlGroupOnHugepagesAreExplained)
+{
+    const auto hierarchy = CgroupGuard::hierarchy();
+    MRZ_REQUIRE(hierarchy.has_value(), "no version 2 control groups with hugetlb on this machine");
+    const PoolGuard guard{2_MiB, 8};
+    const CgroupGuard group{*hierarchy};
+    group.set("hugetlb.2MB.max", 4_MiB);
+    in_child([&] {
+        group.enter();
+        const Mapping memory{8_MiB, MAP_HUGETLB};
+        const Domain domain = Domain::open("soft");
+        try {
+            const Region region = domain.register_memory(memory.bytes());
+            ADD_FAILURE() << "it was registered";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.error_number(), EFAULT);
+            EXPECT_EQ(error.cause().trouble, Trouble::cgroup) << error.what();
+            EXPECT_THAT(error.cause().limit, HasSubstr(group.path("hugetlb.2MB.max")));
+            EXPECT_EQ(error.cause().present, 4_MiB);
+        }
+        EXPECT_EQ(held(), 0U);
+    });
+    EXPECT_EQ(guard.free(), 8U);
+}
+
+} // namespace
+} // namespace mrz::test

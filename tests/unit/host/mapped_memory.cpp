@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "made_up_root.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace mrz::host;
+
+namespace {
+
+const void* at(std::uintptr_t address)
+{
+    return reinterpret_cast<const void*>(address);
+}
+
+} // namespace
+
+using HostMappedMemory = Host;
+
+TEST_F(HostMappedMemory, IsWhatTheRangeTouchesWithItsRightsAndName)
+{
+    files.write("/proc/self/maps", "00400000-00401000 r-xp 00000000 fe:00 12   /bin/a program\n"
+                                   "00401000-00402000 rw-p 00000000 00:00 0 \n"
+                                   "00402000-00403000 r--s 00001000 fe:00 13   /data (deleted)\n"
+                                   "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0   [stack]\n");
+    const auto two = mapped_memory(at(0x400fff), 2, root);
+    ASSERT_TRUE(two.has_value());
+    ASSERT_EQ(two->size(), 2u);
+    EXPECT_EQ(two->at(0).name, "/bin/a program");
+    EXPECT_TRUE(two->at(0).readable);
+    EXPECT_FALSE(two->at(0).writable);
+    EXPECT_EQ(two->at(1).name, "");
+    EXPECT_TRUE(two->at(1).writable);
+    EXPECT_FALSE(two->at(1).shared);
+    EXPECT_EQ(two->at(1).begin, 0x401000u);
+    EXPECT_EQ(two->at(1).end, 0x402000u);
+
+    const auto shared = mapped_memory(at(0x402000), 0x1000, root);
+    ASSERT_EQ(shared->size(), 1u);
+    EXPECT_TRUE(shared->front().shared);
+    EXPECT_EQ(shared->front().name, "/data (deleted)");
+    EXPECT_TRUE(mapped_memory(at(0x403000), 0x1000, root)->empty());
+    EXPECT_TRUE(mapped_memory(at(0x400000), 0, root)->empty());
+    EXPECT_EQ(mapped_memory(at(0x7ffd00000000), ~std::size_t{0}, root)->size(), 1u);
+}
+
+TEST_F(HostMappedMemory, LeavesOutLinesThatAreNoMappings)
+{
+    files.write("/proc/self/maps", "junk\n1-2\n400000-zz rw-p 0 0 0\n400000 rw-p 0 0:0 0\n400000-401000 r 0 0:0 0\n"
+                                   "400000-401000 rw-p 0 0:0 0");
+    EXPECT_EQ(mapped_memory(at(0x400000), 1, root)->size(), 1u);
+}
+
+TEST_F(HostMappedMemory, IsUnknownWhereItCannotBeRead)
+{
+    EXPECT_EQ(mapped_memory(at(0x400000), 1, root), std::nullopt);
+}
+
+TEST(HostMappedMemoryOfThisProcess, IsSeenAsItIs)
+{
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory = mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const middle = static_cast<std::byte*>(memory) + page;
+    ASSERT_EQ(mprotect(middle, page, PROT_READ), 0);
+    const auto found = mapped_memory(middle, page);
+    const auto all = mapped_memory(memory, 3 * page);
+    munmap(memory, 3 * page);
+    ASSERT_TRUE(found && all);
+    ASSERT_EQ(found->size(), 1u);
+    EXPECT_FALSE(found->front().writable);
+    EXPECT_EQ(found->front().page_size, page);
+    EXPECT_EQ(all->size(), 3u);
+}
