@@ -4,7 +4,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <ranges>
 
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -63,9 +62,10 @@ PageFiles::PageFiles(std::size_t page_size, std::size_t count) : page_size_{page
 
 PageFiles::~PageFiles()
 {
-    for (File& file : std::views::reverse(files_))
-        for (std::size_t page = file.pages; page-- > 0;)
-            punch(file.fd.get(), {.offset = page * page_size_, .length = page_size_});
+    // The last first, as every giving back here. (clang 14 cannot compile this library's reversed views.)
+    for (auto file = files_.rbegin(); file != files_.rend(); ++file)
+        for (std::size_t page = file->pages; page-- > 0;)
+            punch(file->fd.get(), {.offset = page * page_size_, .length = page_size_});
 }
 
 std::size_t PageFiles::pages() const noexcept
