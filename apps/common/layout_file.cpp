@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "common/layout_file.hpp"
+#include "layout_file.hpp"
+
+#include "signals.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -7,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <initializer_list>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,27 +34,75 @@ std::string in_quotes(std::string_view name)
     return Value(name).dump(-1, ' ', true, Value::error_handler_t::replace);
 }
 
-// Parses, and refuses a member that is there twice: JSON lets a reader take either.
+// Builds the value in one pass. nlohmann's own parser with a callback, which could refuse members that are there
+// twice as well, looks through a whole list again for each object in it.
+class Builder final : public nlohmann::json_sax<Value> {
+  public:
+    Value take() { return std::move(root_); }
+
+    bool null() override { return add(nullptr); }
+    bool boolean(bool value) override { return add(value); }
+    bool number_integer(number_integer_t value) override { return add(value); }
+    bool number_unsigned(number_unsigned_t value) override { return add(value); }
+    bool number_float(number_float_t value, const string_t&) override { return add(value); }
+    bool string(string_t& value) override { return add(std::move(value)); }
+    bool binary(binary_t&) override { return false; } // not in text
+    bool start_object(std::size_t) override { return open(Value::object()); }
+    bool start_array(std::size_t) override { return open(Value::array()); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+    bool key(string_t& name) override
+    {
+        const auto [member, is_new] = open_.back()->emplace(name, nullptr);
+        // JSON lets a reader take either.
+        if (!is_new)
+            refuse(in_quotes(name) + " is there twice");
+        member_ = &*member;
+        return true;
+    }
+    bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override
+    {
+        if (dynamic_cast<const Value::out_of_range*>(&error) != nullptr)
+            refuse("a number is beyond any type");
+        refuse("no JSON from byte " + std::to_string(byte) + " on");
+    }
+
+  private:
+    Value* place(Value&& value)
+    {
+        if (open_.empty())
+            return &(root_ = std::move(value));
+        if (open_.back()->is_array())
+            return &open_.back()->emplace_back(std::move(value));
+        return &(*member_ = std::move(value));
+    }
+    bool add(Value&& value)
+    {
+        place(std::move(value));
+        return true;
+    }
+    bool open(Value&& value)
+    {
+        throw_if_interrupted();
+        open_.push_back(place(std::move(value)));
+        return true;
+    }
+    bool close()
+    {
+        open_.pop_back();
+        return true;
+    }
+
+    Value root_;
+    std::vector<Value*> open_; // A list does not grow, and so does not move, while something in it is open.
+    Value* member_ = nullptr;  // The one whose value comes next.
+};
+
 Value parse(std::string_view text)
 {
-    std::vector<std::set<std::string>> open_objects;
-    const auto check = [&](int, Value::parse_event_t event, Value& parsed) {
-        if (event == Value::parse_event_t::object_start)
-            open_objects.emplace_back();
-        else if (event == Value::parse_event_t::object_end)
-            open_objects.pop_back();
-        else if (event == Value::parse_event_t::key)
-            if (const auto& name = parsed.get_ref<const std::string&>(); !open_objects.back().insert(name).second)
-                refuse(in_quotes(name) + " is there twice");
-        return true;
-    };
-    try {
-        return Value::parse(text, check);
-    } catch (const Value::parse_error& error) {
-        refuse("no JSON from byte " + std::to_string(error.byte) + " on");
-    } catch (const Value::out_of_range& error) {
-        refuse("a number is beyond any type");
-    }
+    Builder builder;
+    Value::sax_parse(text, &builder);
+    return builder.take();
 }
 
 void check_object(const Value& value, const std::string& name, std::initializer_list<std::string_view> members)
@@ -128,6 +177,7 @@ Layout parse_extents(const Value& extents)
         refuse("extents is no array of at least one extent");
     Layout layout;
     for (std::size_t i = 0; i < extents.size(); ++i) {
+        throw_if_interrupted();
         const std::string name = "extents[" + std::to_string(i) + "]";
         const Value& extent = extents[i];
         check_object(extent, name, {"dma", "length"});

@@ -3,7 +3,7 @@
 //! A layout as a person or a program writes it down, and a plan as JSON.
 #pragma once
 
-#include "common/output.hpp"
+#include "output.hpp"
 
 #include <mrzone/plan.hpp>
 
@@ -28,7 +28,7 @@ struct LayoutFile {
 //! Throws Error (invalid, EINVAL) naming the member for anything else: no JSON, members that are unknown or there
 //! twice, wrong types, addresses that are no "0x…" of at most 64 bits, no extents, lengths of zero, extents or a sum
 //! of lengths past 2^64, shifts outside 12 to 63 or contradicting, a max_segment that is no positive multiple of
-//! 4096.
+//! 4096. Throws Interrupted, too: a file may be long.
 LayoutFile parse_layout_file(std::string_view text);
 
 //! The plan in the words of the format that mrz(1) documents, without the schema.

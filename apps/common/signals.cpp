@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "signals.hpp"
 
+#include <poll.h>
+
 namespace mrz::app {
 namespace {
 
@@ -15,6 +17,18 @@ void remember(int signal)
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGHUP};
 
+//! \return the mask as it was.
+sigset_t block_watched() noexcept
+{
+    sigset_t set;
+    sigset_t before;
+    sigemptyset(&set);
+    for (const int signal : watched)
+        sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    return before;
+}
+
 } // namespace
 
 void watch_signals()
@@ -23,10 +37,14 @@ void watch_signals()
     sigemptyset(&action.sa_mask);
     action.sa_handler = remember;
     // No SA_RESTART: whoever waits for a lock wants to be woken.
-    for (const int signal : watched)
-        sigaction(signal, &action, nullptr);
+    for (const int signal : watched) {
+        struct sigaction inherited {};
+        if (sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+            sigaction(signal, &action, nullptr);
+    }
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
+    sigaction(SIGXFSZ, &action, nullptr);
 }
 
 int pending_interrupt() noexcept
@@ -40,14 +58,22 @@ void throw_if_interrupted()
         throw Interrupted{caught};
 }
 
-HeldSignals::HeldSignals() noexcept
+void wait_readable(int fd)
+{
+    throw_if_interrupted();
+    {
+        const sigset_t before = block_watched();
+        pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+        if (caught == 0)
+            ppoll(&one, 1, nullptr, &before); // what is wrong with the descriptor, reading it says
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    throw_if_interrupted();
+}
+
+HeldSignals::HeldSignals() noexcept : before_{block_watched()}
 {
     ++held_depth;
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : watched)
-        sigaddset(&set, signal);
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
 }
 
 HeldSignals::~HeldSignals()

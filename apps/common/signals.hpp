@@ -20,11 +20,15 @@ class Interrupted : public std::exception {
     int signal_;
 };
 
-//! From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and interrupt blocking calls;
-//! SIGPIPE is ignored, so that a reader who leaves does not keep the program from tidying up.
+//! From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and interrupt blocking calls,
+//! except those that were ignored before (nohup). SIGPIPE and SIGXFSZ are ignored: a reader who leaves, or a limit on
+//! file sizes, does not keep the program from tidying up, and comes as an errno.
 void watch_signals();
 //! The first of those signals that came, or 0.
 int pending_interrupt() noexcept;
+//! Waits until \p fd has something to read, or has ended. Throws Interrupted, also for a signal that comes just
+//! before the wait begins.
+void wait_readable(int fd);
 //! Does nothing while a HeldSignals of this thread lives.
 void throw_if_interrupted();
 
@@ -38,7 +42,7 @@ class HeldSignals {
     HeldSignals& operator=(const HeldSignals&) = delete;
 
   private:
-    sigset_t before_{};
+    sigset_t before_;
 };
 
 } // namespace mrz::app

@@ -3,6 +3,7 @@
 #include "commands.hpp"
 
 #include "common/arena_size.hpp"
+#include "common/input.hpp"
 #include "common/layout_file.hpp"
 #include "common/output.hpp"
 #include "common/pool_request.hpp"
@@ -12,11 +13,6 @@
 #include <mrzone/hugepage.hpp>
 #include <mrzone/plan.hpp>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 namespace mrz::app {
@@ -64,8 +60,9 @@ Json to_json(const Forecast& forecast)
 
 std::string entries(const Plan& plan)
 {
-    return fmt::format("{} {} of {}", plan.mtt_entries(), plan.mtt_entries() == 1 ? "entry" : "entries",
-                       format_size(plan.keys.front().page_shift.bytes()));
+    return fmt::format("{} {} of {} (limited by {})", plan.mtt_entries(),
+                       plan.mtt_entries() == 1 ? "entry" : "entries",
+                       format_size(plan.keys.front().page_shift.bytes()), to_string(plan.limit.term));
 }
 
 std::string to_text(const Forecast& forecast)
@@ -82,27 +79,6 @@ std::string to_text(const Forecast& forecast)
     return text;
 }
 
-std::string read_all(const std::string& path)
-{
-    if (path == "-")
-        return {std::istreambuf_iterator<char>{std::cin}, {}};
-    errno = 0;
-    std::ifstream file{path, std::ios::binary};
-    int error_number = file.is_open() ? 0 : errno;
-    std::string text;
-    try { // libstdc++ throws from the buffer itself where read(2) fails, for a folder say
-        text.assign(std::istreambuf_iterator<char>{file}, {});
-    } catch (const std::ios::failure&) {
-        error_number = errno != 0 ? errno : EIO;
-    }
-    if (error_number != 0)
-        throw Error{error_number, Cause{.trouble = error_number == EACCES ? Trouble::permission : Trouble::invalid,
-                                        .what = "reading the layout " + path,
-                                        .limit = std::strerror(error_number),
-                                        .remedy = "give --layout a file that can be read, or - for standard input"}};
-    return text;
-}
-
 void plan(const Options& options, bool json)
 {
     if (options.layout.empty()) {
@@ -114,7 +90,7 @@ void plan(const Options& options, bool json)
             print_text(to_text(result));
         return;
     }
-    const LayoutFile file = parse_layout_file(read_all(options.layout));
+    const LayoutFile file = parse_layout_file(read_input(options.layout, "the layout"));
     const Plan result = make_plan(file.layout, file.iova, file.limits);
     if (!json) {
         print_text(result.explain() + "\n");

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mrz_program.hpp"
 
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
 #include <fstream>
+#include <sched.h>
+#include <sys/stat.h>
 
 namespace mrz::test {
 namespace {
@@ -73,6 +78,79 @@ TEST_F(MrzPlan, RefusesABadFile)
     expect_error(mrz_json({"plan", "--layout", "-"}, R"({"extents": [{"dma": "1", "length": 4096}]})"), 2);
     expect_error(mrz_json({"plan", "--layout", "/does/not/exist"}), 2);
     expect_error(mrz_json({"plan", "--layout", "/"}), 2);
+    expect_error(mrz_json({"plan", "--layout", "/dev/zero"}), 2);
+}
+
+TEST_F(MrzPlan, ReadsAMillionExtentsInSeconds)
+{
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / (run_dir.filename().string() + ".json");
+    {
+        std::ofstream file{path};
+        file << R"({"extents": [{"dma": "0x0", "length": 4096})";
+        for (int i = 1; i < 1'000'000; ++i)
+            file << R"(,{"dma": "0x)" << std::hex << i * 0x2000L << R"(", "length": 4096})";
+        file << "]}";
+    }
+    const auto limit = [] { alarm(60); }; // it takes one or two; what is quadratic takes hours
+    const ProgramResult result = mrz({"plan", "--layout", path}, {}, limit);
+    std::filesystem::remove(path);
+    EXPECT_EQ(result.status, 0) << result.err;
+}
+
+TEST_F(MrzPlan, StopsWaitingForAPipeWhenInterrupted)
+{
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / (run_dir.filename().string() + ".pipe");
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        const auto fresh = [signal] { // whatever the tests themselves inherited
+            std::signal(signal, SIG_DFL);
+            alarm(20);
+        };
+        RunningProgram program{command({"plan", "--layout", path, "--json"}), {}, fresh};
+        // Opening for writing succeeds once the program has the pipe open for reading.
+        int writer = -1;
+        while ((writer = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENXIO)
+            sched_yield();
+        kill(program.pid(), signal);
+        const ProgramResult result = program.wait();
+        close(writer);
+        EXPECT_EQ(result.status, 128 + signal);
+        EXPECT_EQ(Json::parse(result.out).at("error").at("errno"), EINTR);
+    }
+    std::filesystem::remove(path);
+}
+
+TEST_F(MrzPlan, LeavesSignalsAloneThatWereIgnoredBefore)
+{
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / (run_dir.filename().string() + ".pipe");
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    RunningProgram program{command({"plan", "--layout", path}), {}, [] {
+                               std::signal(SIGHUP, SIG_IGN); // as nohup does
+                               alarm(20);
+                           }};
+    const int writer = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    kill(program.pid(), SIGHUP);
+    const std::string text = R"({"extents": [{"dma": "0x0", "length": 4096}]})";
+    EXPECT_EQ(write(writer, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(writer);
+    EXPECT_EQ(program.wait().status, 0);
+    std::filesystem::remove(path);
+}
+
+TEST_F(MrzPlan, SaysOneObjectHoweverJsonIsAskedFor)
+{
+    const ProgramResult result = mrz({"plan", "--json=true", "--nothing"});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_TRUE(Json::parse(result.out).contains("error"));
+    EXPECT_EQ(mrz({"plan", "--json=false", "--nothing"}).out, "");
+}
+
+TEST_F(MrzPlan, TellsAPersonWhatLimitsAnArena)
+{
+    EXPECT_NE(mrz({"plan", "--size", "64M"}).out.find("limited by length"), std::string::npos);
 }
 
 TEST_F(MrzPlan, PromisesBetweenTheBestAndTheGuaranteed)
