@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <errno.h>
 
 namespace mrz::app {
 namespace {

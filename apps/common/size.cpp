@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -18,6 +19,11 @@ namespace {
                                     .what = fmt::format("{} \"{}\"", what, text),
                                     .limit = std::string{limit},
                                     .remedy = "write it as 1G, 512M, 2MiB or a number of bytes"}};
+}
+
+bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 } // namespace
@@ -36,6 +42,10 @@ std::size_t parse_size(std::string_view text, std::string_view what)
     std::string plain = fmt::format("{}{}", number, unit);
     if (unit.empty())
         return number;
+    // Else CLI11 would take "0x10" for a number without a unit.
+    const std::size_t name = std::min(unit.find_first_not_of(' '), unit.size());
+    if (!std::all_of(unit.begin() + static_cast<std::ptrdiff_t>(name), unit.end(), is_letter))
+        refuse(EINVAL, text, what, fmt::format("units such as K, M, G, MiB; \"{}\" is none", unit));
     try {
         if (const std::string message = CLI::AsSizeValue{false}(plain); !message.empty())
             refuse(EINVAL, text, what, message);

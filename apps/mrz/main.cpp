@@ -27,11 +27,22 @@ std::string help_for(const CLI::App& app, const std::vector<std::string>& names)
     return command->help(before);
 }
 
+// As the parser takes flags: --json alone, or with a value that does not deny it.
+bool asks_for_json(std::string_view word)
+{
+    constexpr std::string_view flag = "--json";
+    if (!word.starts_with(flag))
+        return false;
+    word.remove_prefix(flag.size());
+    constexpr std::string_view denials[] = {"=false", "=off", "=no", "=n", "=f", "=disable", "=0", "=-"};
+    return word.empty() || (word.front() == '=' && std::ranges::find(denials, word) == std::end(denials));
+}
+
 int refuse_command_line(const CLI::Error& error, const CLI::App& app, int argc, char** argv)
 {
     const std::vector<std::string> unknown = app.remaining();
     // The parser may have stopped before it came to --json.
-    const bool json = std::any_of(argv + 1, argv + argc, [](std::string_view word) { return word == "--json"; });
+    const bool json = std::any_of(argv + 1, argv + argc, asks_for_json);
     return mrz::app::report_error(json, EINVAL,
                                   {.trouble = mrz::Trouble::invalid,
                                    .what = "the command line",

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 namespace mrz::app {
 namespace {
 
@@ -37,6 +39,17 @@ TEST(Size, RefusesWhatIsNoSizeAndNamesIt)
         } catch (const Error& error) {
             EXPECT_EQ(error.cause().trouble, Trouble::invalid) << text;
             EXPECT_EQ(error.cause().what, std::string{"the size \""} + text + "\"");
+        }
+}
+
+TEST(Size, SaysThatAUnitIsNoneRatherThanThatTheSizeIsTooLarge)
+{
+    for (const char* const text : {"0x10", "1G1"})
+        try {
+            parse_size(text, "the size");
+            ADD_FAILURE() << text;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.error_number(), EINVAL) << error.what();
         }
 }
 
