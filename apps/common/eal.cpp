@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "eal.hpp"
 
+#include "process_limits.hpp"
+
 #include <mrzone/base.hpp>
 
 #include <fmt/format.h>
@@ -28,6 +30,16 @@ std::string lcores()
     return fmt::format("--lcores=0@({})", processors.empty() ? "0" : processors);
 }
 
+void remove_folder(const std::filesystem::path& folder)
+{
+    if (folder.empty())
+        return;
+    // Neither goes unless it is empty.
+    std::error_code ignored;
+    std::filesystem::remove(folder, ignored);
+    std::filesystem::remove(folder.parent_path(), ignored);
+}
+
 [[noreturn]] void refuse(int error_number)
 {
     Cause cause{.what = "starting DPDK's EAL", .limit = rte_strerror(error_number), .remedy = {}};
@@ -38,6 +50,10 @@ std::string lcores()
         cause.remedy = "run it as root (sudo)";
         break;
     case ENOMEM:
+        if (auto limit = limit_on_memory(cause.what)) {
+            cause = std::move(*limit);
+            break;
+        }
         cause.trouble = Trouble::hugepages;
         cause.remedy = "reserve hugepages; try: mrz pools set 1G@2M";
         break;
@@ -72,8 +88,12 @@ Eal::Eal(const EalOptions& options)
     for (std::string& argument : arguments)
         argv.push_back(argument.data());
     argv.push_back(nullptr);
-    if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0)
-        refuse(rte_errno);
+    if (rte_eal_init(static_cast<int>(arguments.size()), argv.data()) < 0) {
+        const int error_number = rte_errno;
+        if (options.in_memory)
+            remove_folder(rte_eal_get_runtime_dir());
+        refuse(error_number);
+    }
     if (options.in_memory)
         folder_ = rte_eal_get_runtime_dir();
 }
@@ -81,12 +101,7 @@ Eal::Eal(const EalOptions& options)
 Eal::~Eal()
 {
     rte_eal_cleanup();
-    if (folder_.empty())
-        return;
-    // Neither goes unless it is empty.
-    std::error_code ignored;
-    std::filesystem::remove(folder_, ignored);
-    std::filesystem::remove(folder_.parent_path(), ignored);
+    remove_folder(folder_);
 }
 
 } // namespace mrz::app

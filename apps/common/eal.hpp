@@ -20,7 +20,7 @@ struct EalOptions {
 //! calling thread becomes the main lcore and keeps its processors. Not thread-safe.
 class Eal {
   public:
-    //! Throws Error: hugepages, permission, unsupported or internal.
+    //! Throws Error: hugepages, permission, unsupported or internal; invalid for a limit of the process.
     explicit Eal(const EalOptions& options = {});
     ~Eal();
     Eal(const Eal&) = delete;

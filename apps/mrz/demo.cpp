@@ -7,6 +7,7 @@
 #include "common/arena_size.hpp"
 #include "common/eal.hpp"
 #include "common/output.hpp"
+#include "common/process_limits.hpp"
 #include "common/signals.hpp"
 #include "common/size.hpp"
 #include "common/temporary_pool.hpp"
@@ -43,6 +44,7 @@ struct Pages {
 Pages reserve(std::size_t size, std::size_t page_size, std::uint64_t pages, Effort effort)
 {
     check_machine_has(size);
+    check_open_files(size / page_size);
     constexpr std::uint64_t small_pages = 8;
     Pages reserved{.size = size,
                    .small =

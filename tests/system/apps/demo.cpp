@@ -8,6 +8,7 @@
 #include <csignal>
 #include <optional>
 #include <random>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace mrz::test {
@@ -109,10 +110,35 @@ TEST_F(MrzDemo, RunsBesideAnother)
     }
 }
 
+TEST_F(MrzDemo, SaysWhichLimitOfTheProcessRefuses)
+{
+    const auto limited = [](auto resource, rlim_t value) {
+        return [resource, value] {
+            const rlimit limit{.rlim_cur = value, .rlim_max = value};
+            setrlimit(resource, &limit);
+        };
+    };
+    const std::pair<std::function<void()>, const char*> table[] = {
+        {limited(RLIMIT_FSIZE, 1 << 20), "RLIMIT_FSIZE"},
+        {limited(RLIMIT_NOFILE, 40), "RLIMIT_NOFILE"},
+        {limited(RLIMIT_AS, 1_GiB), "RLIMIT_AS"},
+    };
+    for (const auto& [before_it, named] : table) {
+        const auto result = mrz_json({"demo", "--size", "64M"}, {}, before_it);
+        expect_error(result, 2);
+        const Json error = result.second.value("error", Json::object());
+        EXPECT_NE(error.value("limit", "").find(named), std::string::npos) << error;
+        EXPECT_NE(error.value("remedy", "").find("ulimit"), std::string::npos) << error;
+        EXPECT_EQ(pages(), before);
+    }
+}
+
 TEST_F(MrzDemo, UndoesEverythingWhenInterrupted)
 {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-        RunningProgram program{command({"demo", "--size", "256M", "--json"})};
+        RunningProgram program{command({"demo", "--size", "256M", "--json"}), {}, [signal] {
+                                   std::signal(signal, SIG_DFL); // whatever the tests themselves inherited
+                               }};
         ASSERT_TRUE(program.wait_for_error("to the pool for now"));
         kill(program.pid(), signal);
         const ProgramResult result = program.wait();
