@@ -21,6 +21,8 @@ struct Report {
     std::vector<std::filesystem::path> default_mounts;
 };
 
+// libhugetlbfs says which sizes there are and which mounts it uses. It has no call for the counts of one node, nor
+// for other mounts: those come from /sys and /proc.
 Report look()
 {
     Report report;
