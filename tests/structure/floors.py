@@ -25,7 +25,7 @@ SEES = {
     "hca": {"base"},
     "device": {"base", "host", "plan"},
     "region": {"base", "host", "plan", "device"},
-    "zone": {"base", "host", "plan", "hugepage"},
+    "zone": {"base", "host", "plan", "device", "region", "hugepage"},
     "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
