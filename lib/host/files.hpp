@@ -5,18 +5,13 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace mrz::host {
 
 //! Hands a file's bytes to \p take, a chunk at a time in a buffer that stays, so that it works where no more memory
 //! can be mapped. False if the file cannot be opened or read to its end.
 bool read_in_chunks(const std::filesystem::path& file, const std::function<void(std::string_view)>& take);
-//! The names in a folder in no order, or nothing if it cannot be read.
-std::optional<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 //! Whether there is certainly no such file: not merely one that cannot be read.
 bool is_missing(const std::filesystem::path& file);
 
