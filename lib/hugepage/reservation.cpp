@@ -7,6 +7,7 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -41,9 +42,14 @@ struct Reservation {
             void* address = map_nothing(0, size, 0);
             if (address == MAP_FAILED)
                 continue;
+            try {
+                free.put(reinterpret_cast<std::uintptr_t>(address), size);
+            } catch (...) {
+                ::munmap(address, size);
+                throw;
+            }
             begin = reinterpret_cast<std::uintptr_t>(address);
             length = size;
-            free.put(begin, length);
             return;
         }
     }
@@ -61,17 +67,25 @@ Reservation& the_reservation()
 void FreeRanges::put(std::uintptr_t begin, std::size_t length)
 {
     const auto next = ranges_.lower_bound(begin);
-    if (next != ranges_.end() && next->first == begin + length) {
-        length += next->second;
-        ranges_.erase(next);
-    }
-    const auto after = ranges_.lower_bound(begin);
-    if (after != ranges_.begin()) {
-        const auto previous = std::prev(after);
+    const bool joins_next = next != ranges_.end() && next->first == begin + length;
+    if (next != ranges_.begin()) {
+        const auto previous = std::prev(next);
         if (previous->first + previous->second == begin) {
             previous->second += length;
+            if (joins_next) {
+                previous->second += next->second;
+                ranges_.erase(next);
+            }
             return;
         }
+    }
+    if (joins_next) {
+        // Its own node moves: a range that grows needs no memory, so where there is none it is not lost.
+        auto node = ranges_.extract(next);
+        node.key() = begin;
+        node.mapped() += length;
+        ranges_.insert(std::move(node));
+        return;
     }
     ranges_.emplace(begin, length);
 }
