@@ -6,6 +6,9 @@
 #include <common/eal.hpp>
 #include <common/temporary_pool.hpp>
 
+#include <cstddef>
+#include <span>
+
 namespace bench {
 
 //! Once a process. Root.
@@ -23,5 +26,9 @@ class Machine {
     mrz::app::TemporaryPool pool_;
     mrz::app::Eal eal_; //!< In memory, in the IOVA mode that it finds for itself.
 };
+
+//! A page of 1 GiB, touched, that is mapped at the first call and kept until release_machine(): the kernel has to
+//! move much about to make one. Throws Unavailable if it cannot.
+std::span<std::byte> gigabyte_page();
 
 } // namespace bench
