@@ -81,6 +81,15 @@ const BuildPhases& Window::phases() const noexcept
     return state_->phases;
 }
 
+void Window::look_again()
+{
+    const hugepage::WindowFrames now = hugepage::frames_of_mapped(state_->map);
+    if (now.known())
+        hugepage::describe(*state_, now.header.addresses, now.block.addresses);
+    else
+        hugepage::describe(*state_, {}, {});
+}
+
 void Window::abandon() noexcept
 {
     if (state_)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace mrz {
@@ -58,6 +59,16 @@ std::string name_tenants(std::span<const Window> windows, unsigned allocations)
     return text;
 }
 
+void keep_until_exit(std::deque<WindowRegions> regions)
+{
+    // Still reachable, so that no leak is seen where none is meant.
+    static std::mutex mutex;
+    static auto& kept = *new std::deque<WindowRegions>;
+    const std::lock_guard lock{mutex};
+    for (WindowRegions& window_regions : regions)
+        kept.push_back(std::move(window_regions));
+}
+
 [[noreturn]] void refuse_to_close(const std::string& name, std::string limit, std::uint64_t present,
                                   std::string remedy)
 {
@@ -72,8 +83,9 @@ std::string name_tenants(std::span<const Window> windows, unsigned allocations)
 
 } // namespace
 
-Arena::State::State(std::string arena_name, Heap::Role role)
-    : name{std::move(arena_name)}, heap{std::in_place, name, role}, socket_id{heap->socket_id()}
+Arena::State::State(std::string arena_name, Heap::Role role, std::vector<Domain> arena_domains)
+    : name{std::move(arena_name)}, domains{std::move(arena_domains)}, heap{std::in_place, name, role},
+      socket_id{heap->socket_id()}
 {
     if (role == Heap::Role::owner)
         offer.emplace(name);
@@ -94,6 +106,7 @@ Arena::State::~State()
         log(Severity::warning, std::string{busy.what()} + "; its memory is kept until the process ends");
         for (Window& window : windows)
             window.abandon();
+        keep_until_exit(std::move(regions)); // a device may use what DPDK uses
         // A secondary's windows stay mapped, so the primary must not think it gone: its leases stay open as well.
         for (Lease& lease : leases)
             lease.release();
@@ -102,13 +115,27 @@ Arena::State::~State()
     }
 }
 
-void Arena::State::add(Window window)
+void Arena::State::add(Window window, WindowRegions window_regions)
 {
     // Room first: once the heap has the window, nothing may fail.
     windows.reserve(windows.size() + 1);
-    if (offer)
-        offer->make_room(windows.size() + 1);
-    heap->add(window);
+    regions.push_back(std::move(window_regions));
+    try {
+        if (offer)
+            offer->make_room(windows.size() + 1);
+        const auto start = std::chrono::steady_clock::now();
+        heap->add(window);
+        heap_time += std::chrono::steady_clock::now() - start;
+        try {
+            ports.add(window); // which DPDK allows for memory of a heap only
+        } catch (...) {
+            heap->remove(window); // nobody can have taken any of it: the heap's lock was ours but for a moment
+            throw;
+        }
+    } catch (...) {
+        regions.pop_back();
+        throw;
+    }
     windows.push_back(std::move(window));
     if (offer)
         offer->publish(windows);
@@ -121,6 +148,7 @@ void Arena::State::dismantle()
     if (heap->eal_is_gone()) {
         log_once(Severity::warning, "an arena outlived rte_eal_cleanup(); close arenas before it");
         heap->leave();
+        regions.clear();
         windows.clear();
         leases.clear();
         offer.reset();
@@ -139,14 +167,17 @@ void Arena::State::dismantle()
                             "let them close the arena first");
     }
     while (!windows.empty()) {
+        ports.remove(windows.back());
         try {
             heap->remove(windows.back());
         } catch (...) {
             // Somebody allocated meanwhile: what is left is still a whole arena.
             if (offer)
                 offer->publish(windows);
+            ports.add(windows.back());
             throw;
         }
+        regions.pop_back();
         windows.pop_back();
         if (!leases.empty())
             leases.pop_back();
@@ -188,15 +219,16 @@ Arena Arena::build(std::string_view name, const ArenaOptions& options)
                      .limit = "",
                      .remedy = "build it in the primary process and attach it here"}};
     // The heap is made first: it is cheap, and settles whether the name is free before pages are touched.
-    const auto state = std::make_shared<State>(std::string{name}, Heap::Role::owner);
+    const auto state = std::make_shared<State>(std::string{name}, Heap::Role::owner, options.domains);
     state->options = options;
     Window window = Window::build(window_options(options, options.size));
+    WindowRegions regions = register_window(window, state->domains);
     const std::lock_guard lock{state->mutex};
-    state->add(std::move(window));
+    state->add(std::move(window), std::move(regions));
     return Arena{state};
 }
 
-Arena Arena::attach(std::string_view name)
+Arena Arena::attach(std::string_view name, const std::vector<Domain>& domains)
 {
     require_eal();
     check_name("an arena", name);
@@ -208,7 +240,7 @@ Arena Arena::attach(std::string_view name)
                      .remedy = "attach it in a process started with --proc-type=secondary; under --in-memory or "
                                "--no-shconf there are none"}};
     static_cast<void>(count_shared_windows(std::string{name})); // a clear error before the heap is looked for
-    Arena arena{std::make_shared<State>(std::string{name}, Heap::Role::guest)};
+    Arena arena{std::make_shared<State>(std::string{name}, Heap::Role::guest, domains)};
     arena.refresh();
     return arena;
 }
@@ -227,11 +259,12 @@ void Arena::grow(std::size_t size)
                          .remedy = "grow it in the primary process, and refresh it here"}};
         options = window_options(state_->options, size);
     }
-    // Without the lock: taking pages is slow, and nobody sees them yet.
+    // Without the lock: taking pages and pinning them is slow, and nobody sees them yet.
     Window window = Window::build(*options);
+    WindowRegions regions = register_window(window, state_->domains);
     const std::lock_guard lock{state_->mutex};
     state_->require_open();
-    state_->add(std::move(window));
+    state_->add(std::move(window), std::move(regions));
 }
 
 void Arena::State::refresh()
@@ -242,7 +275,8 @@ void Arena::State::refresh()
     while (windows.size() < there) {
         SharedWindow shared = map_shared_window(name, windows.size());
         leases.reserve(leases.size() + 1);
-        add(std::move(shared.window));
+        WindowRegions shared_regions = register_window(shared.window, domains);
+        add(std::move(shared.window), std::move(shared_regions));
         leases.push_back(std::move(shared.lease));
     }
 }
@@ -260,6 +294,65 @@ void Arena::close()
     if (state_->heap)
         state_->require_open(); // closing again is fine, but not in a child
     state_->dismantle();
+}
+
+const std::vector<Domain>& Arena::domains() const noexcept
+{
+    return state_->domains;
+}
+
+ArenaPhases Arena::phases() const
+{
+    const std::lock_guard lock{state_->mutex};
+    ArenaPhases sum{.heap = state_->heap_time};
+    for (const Window& window : state_->windows) {
+        const BuildPhases& phases = window.phases();
+        sum.pages += phases.take + phases.map + phases.give_back;
+        sum.frames += phases.frames;
+        sum.place += phases.place;
+    }
+    for (const WindowRegions& regions : state_->regions) {
+        const RegisterPhases phases = regions.phases();
+        sum.pin += phases.pin + phases.map;
+        sum.tables += phases.tables;
+    }
+    return sum;
+}
+
+std::size_t Arena::State::number_of(const Domain& domain) const
+{
+    const auto found = std::ranges::find(domains, domain);
+    if (found == domains.end())
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "the arena \"" + name + "\" has no keys in a domain of " + domain.name(),
+                     .limit = "domains that it was built with",
+                     .present = domains.size(),
+                     .remedy = "name the domain in ArenaOptions::domains"}};
+    return static_cast<std::size_t>(found - domains.begin());
+}
+
+const Region& Arena::region(const Domain& domain, const void* address) const
+{
+    const std::lock_guard lock{state_->mutex};
+    state_->require_open();
+    const std::size_t number = state_->number_of(domain);
+    const std::span byte{static_cast<const std::byte*>(address), 1};
+    for (const WindowRegions& regions : state_->regions)
+        if (const Region* const found = regions.find(number, byte))
+            return *found;
+    throw Error{EFAULT,
+                {.trouble = Trouble::invalid,
+                 .what = "there is no key to " + format_hex(reinterpret_cast<std::uintptr_t>(address)),
+                 .limit = "it lies outside the arena \"" + state_->name + '"',
+                 .remedy = "give an address of memory that came from the arena; in a secondary, refresh() first"}};
+}
+
+PortMapping Arena::map_for(std::uint16_t port)
+{
+    const std::lock_guard lock{state_->mutex};
+    state_->require_open();
+    return state_->ports.add(port, state_->windows);
 }
 
 std::string Arena::explain(const Limits& limits) const

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "heap.hpp"
+#include "port_maps.hpp"
 #include "sharing.hpp"
+#include "window_regions.hpp"
 
 #include <mrzone/zone.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,15 +23,17 @@
 namespace mrz {
 
 struct Arena::State {
-    explicit State(std::string arena_name, Heap::Role role);
+    State(std::string arena_name, Heap::Role role, std::vector<Domain> arena_domains);
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State();
 
     //! Adds a window to the heap and, in a primary, offers it to secondaries. Call with the mutex held.
-    void add(Window window);
+    void add(Window window, WindowRegions window_regions);
     //! Removes all windows and the heap, or throws Error (busy) with nothing changed. Call with the mutex held.
     void dismantle();
+    //! The number of a domain in domains. Throws Error (invalid, EINVAL) for another.
+    [[nodiscard]] std::size_t number_of(const Domain& domain) const;
     //! Throws Error: invalid (EBADF) once the arena is closed; unsupported (ENOTSUP) in a child made by fork. Call
     //! with the mutex held.
     void require_open() const;
@@ -40,14 +45,18 @@ struct Arena::State {
     void refresh();
 
     const std::string name;
+    const std::vector<Domain> domains;
     const pid_t owner = ::getpid();
     std::atomic<std::size_t> zones = 0; //!< Of this process, alive.
     mutable std::mutex mutex;           //!< Guards what follows.
     std::optional<Heap> heap;           //!< None once closed.
     std::optional<Offer> offer;         //!< In a primary.
     std::vector<Window> windows;
-    std::vector<Lease> leases; //!< In a secondary: one a window.
-    ArenaOptions options;      //!< Of build(), for windows that are added later.
+    std::deque<WindowRegions> regions; //!< One a window; adding leaves the others where they are.
+    std::vector<Lease> leases;         //!< In a secondary: one a window.
+    PortMaps ports;
+    std::chrono::nanoseconds heap_time{};
+    ArenaOptions options; //!< Of build(), for windows that are added later.
     int socket_id = -1;
 };
 

@@ -2,6 +2,7 @@
 #include "heap.hpp"
 
 #include "dpdk.hpp"
+#include "eal_iovas.hpp"
 
 #include <rte_config.h>
 #include <rte_eal.h>
@@ -14,27 +15,6 @@
 #include <vector>
 
 namespace mrz {
-namespace {
-
-//! The EAL IOVAs of a window, one for each 2 MiB: what DPDK calls by this name is a DMA address in mode PA and a
-//! virtual one in mode VA. Empty where mode PA would need frames that nobody may read.
-std::vector<rte_iova_t> eal_iovas(const Window& window)
-{
-    std::vector<rte_iova_t> iovas;
-    const std::size_t pages = window.length() / Window::header_size;
-    iovas.reserve(pages);
-    if (rte_eal_iova_mode() == RTE_IOVA_VA) {
-        const auto start = reinterpret_cast<std::uintptr_t>(window.address());
-        for (std::size_t page = 0; page < pages; ++page)
-            iovas.push_back(start + page * Window::header_size);
-    } else {
-        for (const DmaAddress frame : window.frames())
-            iovas.push_back(frame.value());
-    }
-    return iovas;
-}
-
-} // namespace
 
 Heap::Heap(std::string name, Role role) : name_{std::move(name)}, role_{role}
 {
@@ -59,7 +39,7 @@ void Heap::add(const Window& window)
         memory_list_ = rte_mem_virt2memseg_list(window.address());
         return;
     }
-    std::vector<rte_iova_t> iovas = eal_iovas(window);
+    std::vector<std::uint64_t> iovas = eal_iovas(window);
     if (iovas.empty())
         log_once(Severity::warning,
                  "the EAL uses physical addresses, but frames are hidden: no device can use memory "

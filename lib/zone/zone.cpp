@@ -13,9 +13,15 @@
 #include <bit>
 #include <cerrno>
 #include <limits>
+#include <mutex>
 
 namespace mrz {
 namespace {
+
+bool has_remote_right(Access access)
+{
+    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
+}
 
 //! The layout of part of a window. It may begin in the header page, where a heap puts what fits there.
 Layout layout_of_part(const Window& window, std::size_t offset, std::size_t length)
@@ -40,9 +46,10 @@ Layout layout_of_part(const Window& window, std::size_t offset, std::size_t leng
 
 } // namespace
 
-Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
+Zone Arena::reserve(std::string_view name, std::size_t size, Access access, std::size_t align)
 {
     check_name("a zone", name);
+    check_access(access);
     const std::string what = "cannot reserve " + format_size(size) + " as \"" + std::string{name} +
                              "\" in the arena \"" + state_->name + '"';
     // DPDK takes the alignment as an unsigned.
@@ -52,15 +59,28 @@ Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
                      .what = what + " aligned to " + std::to_string(align),
                      .limit = "",
                      .remedy = "give a size above zero, and as alignment a power of two of at most 2 GiB"}};
-    const std::lock_guard lock{state_->mutex};
+    if (has_remote_right(access) && state_->domains.empty())
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = what + " for " + to_string(access),
+                     .limit = "domains of the arena, in which a peer's key would be",
+                     .present = 0,
+                     .need = 1,
+                     .remedy = "build it with ArenaOptions::domains, or ask for no remote right"}};
+    std::unique_lock lock{state_->mutex};
     state_->require_open();
     // DPDK's list of free pieces runs through all windows, those that the primary has added since included.
     state_->refresh();
     const std::string terminated{name};
     const rte_memzone* memzone =
         rte_memzone_reserve_aligned(terminated.c_str(), size, state_->socket_id, 0, static_cast<unsigned>(align));
-    if (memzone != nullptr)
-        return Zone{state_, memzone, size};
+    if (memzone != nullptr) {
+        Zone zone{state_, memzone, size, access};
+        // Not yet anybody's: what fails from here on must free it without the lock that this call holds.
+        lock.unlock();
+        zone.register_own();
+        return zone;
+    }
     if (rte_errno != ENOMEM)
         throw dpdk_error(rte_errno, what);
     rte_malloc_socket_stats stats{};
@@ -78,14 +98,15 @@ Zone Arena::reserve(std::string_view name, std::size_t size, std::size_t align)
                                       : "let the arena grow by a window of that size"}};
 }
 
-Zone::Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept
-    : arena_{std::move(arena)}, memzone_{memzone}, size_{size}
+Zone::Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size, Access access) noexcept
+    : arena_{std::move(arena)}, memzone_{memzone}, size_{size}, access_{access}
 {
     ++arena_->zones;
 }
 
 Zone::Zone(Zone&& other) noexcept
-    : arena_{std::move(other.arena_)}, memzone_{std::exchange(other.memzone_, nullptr)}, size_{other.size_}
+    : arena_{std::move(other.arena_)}, memzone_{std::exchange(other.memzone_, nullptr)}, size_{other.size_},
+      access_{other.access_}, own_{std::move(other.own_)}
 {
 }
 
@@ -94,6 +115,8 @@ Zone& Zone::operator=(Zone&& other) noexcept
     std::swap(arena_, other.arena_);
     std::swap(memzone_, other.memzone_);
     std::swap(size_, other.size_);
+    std::swap(access_, other.access_);
+    std::swap(own_, other.own_);
     return *this;
 }
 
@@ -101,6 +124,7 @@ Zone::~Zone()
 {
     if (memzone_ == nullptr || !arena_->is_ours())
         return;
+    own_.clear(); // no key to memory that somebody else may get next
     free();
     --arena_->zones;
 }
@@ -115,6 +139,34 @@ try {
         log(Severity::warning, std::string{"a zone could not be freed: "} + rte_strerror(rte_errno));
 } catch (const std::exception& error) {
     log(Severity::warning, std::string{"a zone could not be freed: "} + error.what());
+}
+
+const Region* Zone::of_arena(std::size_t domain) const
+{
+    const std::lock_guard lock{arena_->mutex};
+    for (const WindowRegions& regions : arena_->regions)
+        if (const Region* const found = regions.find(domain, bytes()))
+            return found;
+    return nullptr;
+}
+
+void Zone::register_own()
+{
+    if (!has_remote_right(access_) && (arena_->domains.empty() || of_arena(0) != nullptr))
+        return;
+    for (const Domain& domain : arena_->domains)
+        own_.push_back(domain.register_memory(bytes(), access_));
+}
+
+Access Zone::access() const noexcept
+{
+    return access_;
+}
+
+const Region& Zone::region(const Domain& domain) const
+{
+    const std::size_t number = arena_->number_of(domain);
+    return own_.empty() ? *of_arena(number) : own_[number];
 }
 
 std::span<std::byte> Zone::bytes() const noexcept

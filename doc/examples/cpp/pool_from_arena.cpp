@@ -34,7 +34,7 @@ void use_an_arena()
         throw std::runtime_error{rte_strerror(rte_errno)};
     std::printf("%u buffers from socket %d\n", rte_mempool_avail_count(pool.get()), arena.socket_id());
 
-    const mrz::Zone table = arena.reserve("table", 32_MiB, 32_MiB);
+    const mrz::Zone table = arena.reserve("table", 32_MiB, mrz::Access::local_write, 32_MiB);
     std::printf("table: %s\n", table.plan(mrz::Limits{}).explain().c_str());
 }
 

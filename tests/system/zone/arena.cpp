@@ -203,8 +203,8 @@ TEST_F(ArenaFaults, NamesAreCheckedAndUnique)
         const Zone zone = arena.reserve("table", 2_MiB);
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("table", 2_MiB)); }), EEXIST);
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("none", 0)); }), EINVAL);
-        EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("odd", 64, 3)); }), EINVAL);
-        EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("far", 64, 4_GiB)); }), EINVAL);
+        EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("odd", 64, Access::local_write, 3)); }), EINVAL);
+        EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("far", 64, Access::local_write, 4_GiB)); }), EINVAL);
     });
 }
 

@@ -233,3 +233,35 @@ TEST_F(Sharing, WhereTheEalHasNoSecondariesThatIsSaid)
         EXPECT_EQ(errno_of([] { Arena::attach("data"); }), ENOTSUP);
     });
 }
+
+TEST_F(Sharing, ASecondaryHasKeysOfItsOwnToTheArenaOfItsPrimary)
+{
+    const auto primary_eal = shared_eal("primary");
+    const auto secondary_eal = shared_eal("secondary");
+    const Step built, left;
+    const pid_t primary = start_child([&] {
+        const Eal eal{primary_eal};
+        const Arena arena = Arena::build("data", {.size = 8_MiB});
+        built.done();
+        left.wait();
+    });
+    const pid_t secondary = start_child([&] {
+        built.wait();
+        {
+            const Eal eal{secondary_eal};
+            const Domain domain = Domain::open("soft");
+            Arena arena = Arena::attach("data", {domain});
+            const std::span<std::byte> block = arena.windows()[0].block();
+            EXPECT_EQ(arena.region(domain, block.data()).bytes().data(), block.data());
+            {
+                const Zone zone = arena.reserve("table", 4096, Access::remote_read);
+                EXPECT_EQ(zone.region(domain).bytes().size(), 4096U);
+                EXPECT_EQ(zone.region(domain).domain(), domain);
+            }
+            arena.close();
+        }
+        left.done();
+    });
+    expect_success(secondary);
+    expect_success(primary);
+}

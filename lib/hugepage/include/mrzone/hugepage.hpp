@@ -167,6 +167,9 @@ class MRZ_API Window {
     [[nodiscard]] Plan plan(const Limits& limits) const;
     [[nodiscard]] const BuildPhases& phases() const noexcept;
 
+    //! Reads the frames again. For an owner that had the pages pinned after the build: until then the kernel may have
+    //! moved one, from then on frames() and layout() are what a device uses.
+    void look_again();
     //! From here on the destructor leaves the memory mapped and the files open until the process ends. For an owner
     //! that must not pull memory away from under its users.
     void abandon() noexcept;

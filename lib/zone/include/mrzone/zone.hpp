@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! Arenas and zones: windows of hugepages as a DPDK heap, and named pieces of it.
+//! Arenas and zones: windows of hugepages as a DPDK heap, and named pieces of it, with the keys to both.
 //!
 //! The application starts the EAL; mrzone never does. Arena::build() and Arena::attach() throw Error (unsupported,
 //! ENODEV) where none runs. What they made is to be gone before rte_eal_cleanup().
@@ -9,14 +9,18 @@
 #include <mrzone/base.hpp>
 #include <mrzone/hugepage.hpp>
 #include <mrzone/plan.hpp>
+#include <mrzone/region.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 struct rte_memzone;
 
@@ -32,6 +36,24 @@ struct ArenaOptions {
     unsigned threads = 0;
     unsigned slack_percent = 100;
     std::function<void(const BuildProgress&)> progress = {};
+    //! Where all of the arena is registered, for its owner's use: see Arena::region().
+    std::vector<Domain> domains = {};
+};
+
+//! Where the time of making an arena's windows went, all of them together.
+struct ArenaPhases {
+    std::chrono::nanoseconds pages{};  //!< Take (which zeroes), map, and give the surplus back.
+    std::chrono::nanoseconds frames{}; //!< Read where the pages lie.
+    std::chrono::nanoseconds place{};  //!< Choose pages, order and address.
+    std::chrono::nanoseconds pin{};    //!< In all domains: pin, and find the frames again.
+    std::chrono::nanoseconds tables{}; //!< In all domains: fill the device's tables.
+    std::chrono::nanoseconds heap{};   //!< Make it memory of DPDK's heap.
+};
+
+//! What came of mapping an arena for a port.
+enum class PortMapping {
+    mapped,         //!< The port's device was told, and can reach the arena.
+    nothing_to_map, //!< A device of software: DPDK calls it done although nothing was mapped, and nothing need be.
 };
 
 //! Hugepage windows that are one DPDK heap, so that plain DPDK calls on socket_id() take memory from it.
@@ -48,12 +70,14 @@ class MRZ_API Arena {
     //! Builds the first window and makes a heap of it. \p name is 1 to 31 characters and names the DPDK heap.
     //! A zone of exactly options.size, the first that is taken, fits and lies on the block.
     //! Throws Error: as Window::build(); busy (EEXIST) if a heap has the name; invalid (EINVAL, ENAMETOOLONG);
-    //! unsupported (ENOSPC) if the EAL has no room for another heap or memory list, or in a secondary process.
+    //! unsupported (ENOSPC) if the EAL has no room for another heap or memory list, or in a secondary process; and as
+    //! Domain::register_memory(). All is given back then.
     static Arena build(std::string_view name, const ArenaOptions& options);
     //! In a secondary process: maps all windows of the primary's arena at the same addresses.
     //! Throws Error: unsupported where the EAL has no secondary processes (--in-memory, --no-shconf), or
-    //! in a primary; invalid (ENOENT) if the primary has no such arena; busy (EEXIST) if an address is taken.
-    static Arena attach(std::string_view name);
+    //! in a primary; invalid (ENOENT) if the primary has no such arena; busy (EEXIST) if an address is taken; and as
+    //! Domain::register_memory(). Regions belong to the process that made them: \p domains are this one's.
+    static Arena attach(std::string_view name, const std::vector<Domain>& domains = {});
 
     Arena(Arena&&) noexcept;
     Arena& operator=(Arena&&) noexcept;
@@ -79,14 +103,32 @@ class MRZ_API Arena {
     //! Bytes of all blocks.
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::span<const Window> windows() const;
+    [[nodiscard]] const std::vector<Domain>& domains() const noexcept;
+    [[nodiscard]] ArenaPhases phases() const;
+    //! The arena's own region in \p domain that holds the byte at \p address. Each window is pinned once a domain,
+    //! under two keys that grant local write and nothing to peers: one over the block, which is the one with few
+    //! entries, and one over the header page, where DPDK puts what fits there. Lives until close().
+    //! Throws Error: invalid (EINVAL) for a domain that the arena does not have; invalid (EFAULT) for an address
+    //! outside of it; invalid (EBADF) once closed.
+    [[nodiscard]] const Region& region(const Domain& domain, const void* address) const;
+    //! Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the
+    //! arena is closed. Doing so again does nothing. On a bus of virtual devices DPDK does not tell whether a driver
+    //! did anything, so the answer there is nothing_to_map.
+    //! Throws Error, and then nothing is mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP)
+    //! where the bus or its kernel driver maps no memory; unsupported with the errno of any other refusal; permission
+    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden.
+    PortMapping map_for(std::uint16_t port);
     //! What one key over each window's block costs, and why: Plan::explain(), a line a window. Throws as make_plan().
     [[nodiscard]] std::string explain(const Limits& limits) const;
 
     //! Carves a zone of exactly \p size bytes, at an address that is a multiple of \p align (bytes, a power of two of
     //! at most 2 GiB). \p name is 1 to 31 characters, unique among memzones. Throws Error: busy (EEXIST); invalid
     //! (EINVAL, ENAMETOOLONG; EBADF once closed); hugepages (ENOMEM) if no window has that much left in one piece;
-    //! unsupported (ENOSPC) if the EAL has no room for another memzone.
-    [[nodiscard]] Zone reserve(std::string_view name, std::size_t size, std::size_t align = 64);
+    //! unsupported (ENOSPC) if the EAL has no room for another memzone; invalid (EINVAL) for rights that contradict
+    //! each other, or remote ones in an arena without domains; and as Domain::register_memory().
+    //! \param access what its keys are to grant; see Zone::region().
+    [[nodiscard]] Zone reserve(std::string_view name, std::size_t size, Access access = Access::local_write,
+                               std::size_t align = 64);
 
   private:
     friend class Zone;
@@ -109,14 +151,27 @@ class MRZ_API Zone {
     [[nodiscard]] const rte_memzone* memzone() const noexcept;
     //! The plan for one key over exactly this zone, with iova = virtual address. Throws Error as make_plan().
     [[nodiscard]] Plan plan(const Limits& limits) const;
+    //! The rights that it was reserved with.
+    [[nodiscard]] Access access() const noexcept;
+    //! The region to use the zone with in \p domain; its iova is the virtual address. With a remote right: one of the
+    //! zone's own, over exactly bytes() and with exactly access(), so that a peer reaches nothing else. Without: the
+    //! arena's, which is larger and grants local write whatever access() says, since another key would cost entries
+    //! and protect from nobody; only where none of the arena's holds the whole zone, one of its own. Lives as long as
+    //! the Zone. Throws Error (invalid, EINVAL) for a domain that the arena does not have.
+    [[nodiscard]] const Region& region(const Domain& domain) const;
 
   private:
     friend class Arena;
     MRZ_HIDDEN void free() noexcept;
-    MRZ_HIDDEN Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size) noexcept;
+    MRZ_HIDDEN void register_own();
+    MRZ_HIDDEN const Region* of_arena(std::size_t domain) const;
+    MRZ_HIDDEN Zone(std::shared_ptr<Arena::State> arena, const rte_memzone* memzone, std::size_t size,
+                    Access access) noexcept;
     std::shared_ptr<Arena::State> arena_;
     const rte_memzone* memzone_ = nullptr;
     std::size_t size_ = 0; // what was asked for: DPDK rounds a memzone's length up to a cache line
+    Access access_ = Access::local_write;
+    std::vector<Region> own_; // one for each domain of the arena, or none
 };
 
 } // namespace mrz

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A window's keys.
+#pragma once
+
+#include <mrzone/hugepage.hpp>
+#include <mrzone/region.hpp>
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+namespace mrz {
+
+//! The regions of one window in each of some domains, in their order. A key over header page and block together would
+//! have pages as small as the header, since that lies anywhere.
+struct WindowRegions {
+    std::vector<Region> headers;
+    std::vector<Region> blocks;
+
+    //! That of the domain with this number which holds \p memory whole; null if none does.
+    [[nodiscard]] const Region* find(std::size_t domain, std::span<const std::byte> memory) const noexcept;
+    [[nodiscard]] RegisterPhases phases() const noexcept;
+};
+
+//! Registers \p window for local write. Its pages are pinned from then on, so it reads their frames again.
+//! Throws Error as Domain::register_memory(), and then nothing is registered.
+WindowRegions register_window(Window& window, std::span<const Domain> domains);
+
+} // namespace mrz

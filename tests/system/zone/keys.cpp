@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Arenas that are registered, and zones with keys of their own.
+#include <mrzone/host.hpp>
+#include <mrzone/zone.hpp>
+
+#include "support/eal.hpp"
+#include "support/footprint.hpp"
+#include "support/in_child.hpp"
+#include "support/pool_guard.hpp"
+#include "support/require.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <rte_malloc.h>
+#include <rte_memzone.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace mrz;
+using namespace mrz::test;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr Access readable = Access::remote_read;
+
+class ArenaKeys : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        MRZ_REQUIRE(geteuid() == 0, "needs root");
+        pool_.emplace(2_MiB, 128);
+    }
+    static std::vector<std::string> eal() { return {"--in-memory", "--iova-mode=va"}; }
+
+    std::optional<PoolGuard> pool_;
+};
+
+struct Refusal {
+    int error_number = 0;
+    Trouble trouble = Trouble::internal;
+    std::string text = "nothing was refused";
+};
+
+template <class Call>
+Refusal refusal_of(Call&& call)
+{
+    try {
+        static_cast<void>(call());
+    } catch (const Error& error) {
+        return {error.error_number(), error.cause().trouble, error.what()};
+    }
+    return {};
+}
+
+//! Two queue pairs of one domain, connected.
+struct Pair {
+    explicit Pair(const Domain& domain) : near{domain.create_queue_pair()}, far{domain.create_queue_pair()}
+    {
+        near->connect(far->local());
+        far->connect(near->local());
+    }
+    WcStatus run(Opcode opcode, const Segment& local, Iova remote, RKey rkey) const
+    {
+        near->post_send({.opcode = opcode, .segments = {&local, 1}, .remote_iova = remote, .rkey = rkey});
+        Completion completion;
+        while (near->poll({&completion, 1}) == 0) {
+        }
+        return completion.status;
+    }
+
+    std::unique_ptr<QueuePair> near, far;
+};
+
+WcStatus transfer(const Domain& domain, Opcode opcode, const Segment& local, Iova remote, RKey rkey)
+{
+    return Pair{domain}.run(opcode, local, remote, rkey); // a failure ends a queue pair, so each has its own
+}
+
+Segment segment(const Region& region, const std::byte* address, std::uint32_t length)
+{
+    return {Iova{reinterpret_cast<std::uintptr_t>(address)}, length, region.lkey()};
+}
+
+std::uint64_t pinned()
+{
+    return host::locked_memory().pinned.value_or(0);
+}
+
+} // namespace
+
+TEST_F(ArenaKeys, AnArenaIsPinnedOnceADomainUnderKeysThatGrantPeersNothing)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        Domain first = Domain::open("soft");
+        const Domain second = Domain::open("soft");
+        {
+            const Arena arena = Arena::build("data", {.size = 32_MiB, .domains = {first, second}});
+            ASSERT_EQ(arena.domains().size(), 2U);
+            const Window& window = arena.windows()[0];
+            for (const Domain& domain : arena.domains()) {
+                const Region& block = arena.region(domain, window.block().data() + 5);
+                EXPECT_EQ(block.bytes().data(), window.block().data());
+                EXPECT_EQ(block.bytes().size(), 32_MiB);
+                EXPECT_EQ(block.access(), Access::local_write);
+                EXPECT_EQ(block.domain(), domain);
+                EXPECT_EQ(block.plan().mtt_entries(), window.plan(domain.limits()).mtt_entries());
+                const Region& header = arena.region(domain, window.address());
+                EXPECT_EQ(header.bytes().size(), Window::header_size);
+                EXPECT_EQ(header.plan().mtt_entries(), 1U);
+            }
+            EXPECT_GE(pinned(), 34_MiB);
+            EXPECT_THAT(refusal_of([&] { return first.close(), 0; }).text, HasSubstr("region of 32 MiB"));
+        }
+        EXPECT_EQ(pinned(), 0U);
+        first.close();
+    });
+}
+
+TEST_F(ArenaKeys, OwnerAndPacketsMoveBytesUnderTheArenasKey)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        const Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        auto* const small = static_cast<std::byte*>(rte_malloc_socket("packet", 64, 64, arena.socket_id()));
+        ASSERT_NE(small, nullptr);
+        Arena other = Arena::build("other", {.size = 16_MiB, .domains = {domain}});
+        const Zone peer = other.reserve("peer", 4_MiB, Access::local_write | Access::remote_write);
+        std::memset(small, 0x5a, 64);
+        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(arena.region(domain, small), small, 64),
+                           peer.region(domain).iova() + (4_MiB - 64), peer.region(domain).rkey()),
+                  WcStatus::success);
+        EXPECT_EQ(std::memcmp(small, peer.bytes().data() + 4_MiB - 64, 64), 0);
+        rte_free(small);
+    });
+}
+
+TEST_F(ArenaKeys, AZoneWithoutARemoteRightUsesTheArenas)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        const std::uint64_t before = pinned();
+        const Zone zone = arena.reserve("table", 4_MiB);
+        EXPECT_EQ(zone.access(), Access::local_write);
+        EXPECT_EQ(&zone.region(domain), &arena.region(domain, zone.bytes().data()));
+        EXPECT_EQ(pinned(), before);
+        // What a peer would need for it, it does not grant.
+        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(zone.region(domain), zone.bytes().data(), 8),
+                           zone.region(domain).iova(), zone.region(domain).rkey()),
+                  WcStatus::remote_access_error);
+    });
+}
+
+TEST_F(ArenaKeys, AZoneWithARemoteRightIsExactlyWhatAPeerReaches)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        const Zone mine = arena.reserve("mine", 4096);
+        constexpr std::size_t size = 3 * 4096 + 128;
+        RKey stale;
+        Iova at;
+        {
+            const Zone zone = arena.reserve("table", size, readable);
+            const Region& region = zone.region(domain);
+            stale = region.rkey();
+            at = region.iova();
+            EXPECT_EQ(at, Iova{reinterpret_cast<std::uintptr_t>(zone.bytes().data())});
+            EXPECT_EQ(region.bytes().size(), size);
+            EXPECT_EQ(region.access(), readable);
+            zone.bytes().back() = std::byte{0x77};
+            const Segment local = segment(mine.region(domain), mine.bytes().data(), 1);
+            EXPECT_EQ(transfer(domain, Opcode::rdma_read, local, at + (size - 1), stale), WcStatus::success);
+            EXPECT_EQ(mine.bytes()[0], std::byte{0x77});
+            EXPECT_EQ(transfer(domain, Opcode::rdma_read, local, at + size, stale), WcStatus::remote_access_error);
+            EXPECT_EQ(transfer(domain, Opcode::rdma_write, local, at, stale), WcStatus::remote_access_error);
+        }
+        EXPECT_EQ(
+            transfer(domain, Opcode::rdma_read, segment(mine.region(domain), mine.bytes().data(), 1), at, stale),
+            WcStatus::remote_access_error);
+    });
+}
+
+TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        const Zone zone = arena.reserve("both", 17_MiB); // the block, and a part of the header page
+        EXPECT_LT(zone.bytes().data(), arena.windows()[0].block().data());
+        const Region& region = zone.region(domain);
+        EXPECT_EQ(region.bytes().data(), zone.bytes().data());
+        EXPECT_EQ(region.bytes().size(), 17_MiB);
+        EXPECT_EQ(region.plan().mtt_entries(), zone.plan(domain.limits()).mtt_entries());
+    });
+}
+
+TEST_F(ArenaKeys, GrowingAddsKeysAndLeavesTheOthersInPlace)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        const Region* const first = &arena.region(domain, arena.windows()[0].block().data());
+        const LKey key = first->lkey();
+        arena.grow(8_MiB);
+        EXPECT_EQ(&arena.region(domain, arena.windows()[0].block().data()), first);
+        EXPECT_EQ(first->lkey(), key);
+        EXPECT_EQ(arena.region(domain, arena.windows()[1].block().data()).bytes().size(), 8_MiB);
+        const ArenaPhases phases = arena.phases();
+        for (const auto phase : {phases.pages, phases.pin, phases.tables, phases.heap})
+            EXPECT_GT(phase.count(), 0);
+    });
+}
+
+TEST_F(ArenaKeys, RefusalsSayWhatIsMissingAndLeaveNothing)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        const Domain foreign = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        Arena plain = Arena::build("plain", {.size = 2_MiB});
+        EXPECT_EQ(refusal_of([&] { return arena.reserve("t", 64, Access::remote_write); }).error_number, EINVAL);
+        EXPECT_EQ(rte_memzone_lookup("t"), nullptr);
+        EXPECT_THAT(refusal_of([&] { return plain.reserve("t", 64, readable); }).text,
+                    HasSubstr("ArenaOptions::domains"));
+        EXPECT_EQ(rte_memzone_lookup("t"), nullptr);
+        EXPECT_THAT(refusal_of([&] { return arena.region(foreign, arena.windows()[0].address()).lkey(); }).text,
+                    HasSubstr("no keys in a domain of soft"));
+        int outside = 0;
+        EXPECT_EQ(refusal_of([&] { return arena.region(domain, &outside).lkey(); }).error_number, EFAULT);
+        const Zone zone = arena.reserve("t", 64);
+        EXPECT_EQ(refusal_of([&] { return zone.region(foreign).lkey(); }).error_number, EINVAL);
+        EXPECT_EQ(refusal_of([&] { return arena.close(), 0; }).error_number, EBUSY);
+        EXPECT_EQ(zone.region(domain).bytes().size(), 16_MiB); // refusing has changed nothing
+        plain.close();
+        EXPECT_EQ(refusal_of([&] { return plain.region(domain, nullptr).lkey(); }).error_number, EBADF);
+    });
+}
+
+TEST_F(ArenaKeys, AClosedDomainIsRefusedBeforeAnythingStays)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        Domain domain = Domain::open("soft");
+        domain.close();
+        const Footprint before = Footprint::now();
+        EXPECT_EQ(refusal_of([&] { return Arena::build("data", {.size = 4_MiB, .domains = {domain}}); }).error_number,
+                  EBADF);
+        EXPECT_EQ(Footprint::now(), before);
+        Arena::build("data", {.size = 4_MiB}).close(); // the name is free again
+    });
+}
+
+TEST_F(ArenaKeys, ALockedMemoryLimitThatIsTooSmallGivesAllBack)
+{
+    // Where an EAL without privileges puts its folder; gone with the test.
+    std::string folder = (std::filesystem::temp_directory_path() / "mrzone-test-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+    in_child([&folder] {
+        ASSERT_EQ(setenv("XDG_RUNTIME_DIR", folder.c_str(), 1), 0);
+        const rlimit limit{8_MiB, 8_MiB};
+        ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+        ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
+        const Eal eal_{{"--no-huge", "--no-shconf", "-m", "16"}};
+        const Domain domain = Domain::open("soft");
+        const Footprint before = Footprint::now();
+        const Refusal refusal =
+            refusal_of([&] { return Arena::build("data", {.size = 16_MiB, .domains = {domain}}); });
+        EXPECT_EQ(refusal.trouble, Trouble::locked_memory) << refusal.text;
+        EXPECT_THAT(refusal.text, HasSubstr("ulimit -l"));
+        EXPECT_EQ(Footprint::now(), before);
+        EXPECT_EQ(pinned(), 0U);
+        Arena::build("data", {.size = 4_MiB, .domains = {domain}}).close();
+    });
+    std::filesystem::remove_all(folder);
+}
+
+TEST_F(ArenaKeys, MemoryThatIsKeptKeepsItsKeys)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        std::optional<Arena> arena = Arena::build("data", {.size = 4_MiB, .domains = {domain}});
+        void* const block = rte_malloc_socket("block", 64, 64, arena->socket_id());
+        ASSERT_NE(block, nullptr);
+        set_log_sink([](Severity, std::string_view) {});
+        arena.reset();
+        EXPECT_GE(pinned(), 6_MiB);
+        std::memset(block, 1, 64);
+    });
+}
