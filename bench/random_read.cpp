@@ -7,10 +7,9 @@
 #include "subject.hpp"
 #include "touched_memory.hpp"
 
-#include <mrzone/hugepage.hpp>
 #include <mrzone/region.hpp>
+#include <mrzone/zone.hpp>
 
-#include <optional>
 #include <random>
 #include <stdexcept>
 
@@ -59,17 +58,18 @@ void random_reads(benchmark::State& state, const mrz::Domain& domain, const mrz:
 
 constexpr auto access = mrz::Access::local_write | mrz::Access::remote_read;
 
-void zone(benchmark::State& state)
+void zone_reads(benchmark::State& state)
 {
     run(state, [&] {
         prepare();
         const auto domain = mrz::Domain::open("soft");
-        const auto window = mrz::Window::build({.size = size, .page_size = page_size, .threads = 1});
-        random_reads(state, domain, domain.register_memory(window.block(), access));
+        auto arena = mrz::Arena::build("bench", {.size = size, .page_size = page_size, .domains = {domain}});
+        const auto zone = arena.reserve("bench", size, access);
+        random_reads(state, domain, zone.region(domain));
     });
 }
 
-void plain(benchmark::State& state)
+void plain_reads(benchmark::State& state)
 {
     run(state, [&] {
         const auto domain = mrz::Domain::open("soft");
@@ -78,7 +78,7 @@ void plain(benchmark::State& state)
     });
 }
 
-void dpdk(benchmark::State& state)
+void dpdk_reads(benchmark::State& state)
 {
     run(state, [&] {
         prepare();
@@ -92,9 +92,9 @@ void fixed(benchmark::internal::Benchmark* subject)
 {
     subject->UseRealTime()->Iterations(reads);
 }
-BENCHMARK(zone)->Name("random_read/soft/zone")->Apply(fixed);
-BENCHMARK(plain)->Name("random_read/soft/plain")->Apply(fixed);
-BENCHMARK(dpdk)->Name("random_read/soft/dpdk")->Apply(fixed);
+BENCHMARK(zone_reads)->Name("random_read/soft/zone")->Apply(fixed);
+BENCHMARK(plain_reads)->Name("random_read/soft/plain")->Apply(fixed);
+BENCHMARK(dpdk_reads)->Name("random_read/soft/dpdk")->Apply(fixed);
 
 } // namespace
 
