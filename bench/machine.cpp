@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -38,7 +39,7 @@ class PageFile {
     {
         if (file_.get() < 0)
             throw std::system_error{errno, std::generic_category(), "memfd_create"};
-        // It is cut short for task work too, such as that of an io_uring that was closed just before. Goes on then.
+        // What was taken stays taken, and the next call goes on from there.
         while (fallocate(file_.get(), 0, 0, static_cast<off_t>(length_)) != 0) {
             if (errno != EINTR)
                 throw std::system_error{errno, std::generic_category(), "taking the pool's pages"};
@@ -95,6 +96,7 @@ class GigabytePage {
     void* address_;
 };
 
+std::optional<mrz::Domain> domain;
 std::unique_ptr<Machine> machine;
 std::unique_ptr<GigabytePage> gigabyte;
 std::string no_gigabyte; // why there is none
@@ -135,6 +137,13 @@ void prepare()
     Machine::arrange_pool();
 }
 
+mrz::Domain soft_domain()
+{
+    if (!domain)
+        domain = mrz::Domain::open("soft");
+    return *domain;
+}
+
 std::span<std::byte> gigabyte_page()
 {
     // First, because an EAL that starts takes a free page of 1 GiB.
@@ -157,6 +166,7 @@ void release_machine() noexcept
 {
     gigabyte.reset();
     machine.reset();
+    domain.reset();
 }
 
 } // namespace bench

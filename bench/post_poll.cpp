@@ -3,6 +3,7 @@
 //! An RDMA write of the software adapter, posted and polled one at a time, beside what it comes down to: a memcpy of
 //! the same bytes.
 #include "channel.hpp"
+#include "machine.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
 
@@ -48,7 +49,7 @@ void post_poll(benchmark::State& state, std::size_t length)
 {
     run(state, [&] {
         const Buffers buffers{length};
-        const auto domain = mrz::Domain::open("soft");
+        const auto domain = soft_domain();
         const auto from = domain.register_memory(buffers.source);
         const auto to = domain.register_memory(buffers.target, mrz::Access::local_write | mrz::Access::remote_write);
         Channel channel{domain};

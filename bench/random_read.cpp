@@ -3,6 +3,7 @@
 //! RDMA reads of 64 bytes at random places of a gigabyte: how often the adapter's cache of translations lacks the
 //! one that is asked for. The software adapter models a cache of 8192; see drivers/soft/adapter.cpp.
 #include "channel.hpp"
+#include "machine.hpp"
 #include "memzone.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
@@ -62,7 +63,7 @@ void zone_reads(benchmark::State& state)
 {
     run(state, [&] {
         prepare();
-        const auto domain = mrz::Domain::open("soft");
+        const auto domain = soft_domain();
         auto arena = mrz::Arena::build("bench", {.size = size, .page_size = page_size, .domains = {domain}});
         const auto zone = arena.reserve("bench", size, access);
         random_reads(state, domain, zone.region(domain));
@@ -72,7 +73,7 @@ void zone_reads(benchmark::State& state)
 void plain_reads(benchmark::State& state)
 {
     run(state, [&] {
-        const auto domain = mrz::Domain::open("soft");
+        const auto domain = soft_domain();
         const TouchedMemory memory{Pages::small, size};
         random_reads(state, domain, domain.register_memory(memory.bytes(), access));
     });
@@ -82,7 +83,7 @@ void dpdk_reads(benchmark::State& state)
 {
     run(state, [&] {
         prepare();
-        const auto domain = mrz::Domain::open("soft");
+        const auto domain = soft_domain();
         const Memzone memory;
         random_reads(state, domain, domain.register_memory(memory.bytes(), access));
     });

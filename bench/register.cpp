@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! Registering memory that is there, with the software adapter: the least work for the largest pages.
+#include "machine.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
 
@@ -25,7 +26,7 @@ void register_soft(benchmark::State& state, Pages pages, std::size_t length)
     run(state, [&] {
         for ([[maybe_unused]] auto iteration : state) {
             const TouchedMemory memory{pages, length};
-            const auto domain = mrz::Domain::open("soft");
+            const auto domain = soft_domain();
             const auto begin = Clock::now();
             std::optional region = domain.register_memory(memory.bytes(), mrz::Access::local_write);
             const auto registered = Clock::now();
