@@ -1,110 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/mrzone.h>
 
-#include "guard.hpp"
+#include "handles.hpp"
 
-#include <mrzone/zone.hpp>
+#include <mrzone/host.hpp>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <memory>
-#include <string>
-
-struct mrz_arena {
-    mrz::Arena arena;
-};
+using namespace mrz::capi;
 
 namespace {
 
-using mrz::capi::guarded;
-
-mrz::Error bad_argument(const char* what, const char* remedy)
+mrz::ArenaOptions checked_options(const mrz_arena_options* options)
 {
-    return {EINVAL, {.trouble = mrz::Trouble::invalid, .what = what, .limit = "", .remedy = remedy}};
-}
-
-const char* checked_name(const char* name)
-{
-    if (name == nullptr)
-        throw bad_argument("the arena's name is NULL", "give a name of 1 to 31 characters");
-    return name;
-}
-
-mrz_arena& checked(mrz_arena* arena)
-{
-    if (arena == nullptr)
-        throw bad_argument("the arena is NULL", "give what mrz_arena_build() or mrz_arena_attach() made");
-    return *arena;
-}
-
-//! Runs \p make and hands the arena out; \p out is NULL on any failure.
-template <class Make>
-int hand_out(mrz_arena** out, Make&& make) noexcept
-{
-    if (out != nullptr)
-        *out = nullptr;
-    return guarded([&] {
-        if (out == nullptr)
-            throw bad_argument("the pointer to receive the arena is NULL", "give the address of an mrz_arena *");
-        *out = new mrz_arena{make()};
-        return 0;
-    });
-}
-
-//! What the caller knows of the options, and zero for what it does not: its struct may be older than ours.
-mrz_arena_options known_options(const mrz_arena_options* options)
-{
-    if (options == nullptr || options->struct_size < sizeof options->struct_size)
-        throw bad_argument("the arena's options are NULL or have no struct_size",
-                           "set struct_size to sizeof(struct mrz_arena_options)");
-    mrz_arena_options known{};
-    if (options->struct_size > sizeof known) {
-        // A newer caller: what we do not know must not be asked for.
-        const auto* bytes = reinterpret_cast<const unsigned char*>(options);
-        if (std::any_of(bytes + sizeof known, bytes + options->struct_size, [](unsigned char b) { return b != 0; }))
-            throw mrz::Error{E2BIG,
-                             {.trouble = mrz::Trouble::invalid,
-                              .what = "the options ask for what this version of mrzone does not know",
-                              .limit = "size of struct mrz_arena_options in bytes",
-                              .present = sizeof known,
-                              .need = options->struct_size,
-                              .remedy = "install the library that the program was built with"}};
-    }
-    std::memcpy(&known, options, std::min(options->struct_size, sizeof known));
+    const mrz_arena_options known = known_options(options, "mrz_arena_options");
     if (known.node_plus_one < 0 || known.reserved != 0)
-        throw bad_argument("the arena's options have a node_plus_one below 0, or a reserved that is not 0",
-                           "set the whole struct to zero before its members");
-    return known;
+        refuse("the arena's options have a node_plus_one below 0, or a reserved that is not 0",
+               "set the whole struct to zero before its members");
+    mrz::ArenaOptions arena_options{.size = known.size};
+    if (known.page_size != 0)
+        arena_options.page_size = known.page_size;
+    if (known.node_plus_one != 0)
+        arena_options.node = known.node_plus_one - 1;
+    arena_options.threads = known.threads;
+    if (known.exact != 0)
+        arena_options.slack_percent = 0;
+    arena_options.domains = checked(known.domains, known.domain_count);
+    return arena_options;
 }
 
 } // namespace
 
 int mrz_arena_build(const char* name, const mrz_arena_options* options, mrz_arena** out)
 {
-    return hand_out(out, [&] {
-        const mrz_arena_options known = known_options(options);
-        mrz::ArenaOptions arena_options{.size = known.size};
-        if (known.page_size != 0)
-            arena_options.page_size = known.page_size;
-        if (known.node_plus_one != 0)
-            arena_options.node = known.node_plus_one - 1;
-        arena_options.threads = known.threads;
-        if (known.exact != 0)
-            arena_options.slack_percent = 0;
-        return mrz::Arena::build(checked_name(name), arena_options);
-    });
+    return hand_out(out,
+                    [&] { return new mrz_arena{mrz::Arena::build(checked_name(name), checked_options(options))}; });
 }
 
-int mrz_arena_attach(const char* name, mrz_arena** out)
+int mrz_arena_attach(const char* name, mrz_domain* const* domains, size_t domain_count, mrz_arena** out)
 {
-    return hand_out(out, [&] { return mrz::Arena::attach(checked_name(name)); });
+    return hand_out(
+        out, [&] { return new mrz_arena{mrz::Arena::attach(checked_name(name), checked(domains, domain_count))}; });
 }
 
 int mrz_arena_grow(mrz_arena* arena, uint64_t size)
 {
     return guarded([&] {
-        checked(arena).arena.grow(size);
+        checked(arena).grow(size);
         return 0;
     });
 }
@@ -112,34 +52,57 @@ int mrz_arena_grow(mrz_arena* arena, uint64_t size)
 int mrz_arena_refresh(mrz_arena* arena)
 {
     return guarded([&] {
-        checked(arena).arena.refresh();
+        checked(arena).refresh();
         return 0;
     });
 }
 
 int mrz_arena_socket_id(const mrz_arena* arena)
 {
-    return guarded([&] { return checked(const_cast<mrz_arena*>(arena)).arena.socket_id(); });
+    return guarded([&] { return checked(arena).socket_id(); });
+}
+
+int mrz_arena_describe(const mrz_arena* arena, mrz_arena_info* info)
+{
+    return guarded([&] {
+        const mrz::Arena& known = checked(arena);
+        const mrz::ArenaPhases phases = known.phases();
+        fill(info,
+             {.struct_size = 0,
+              .size = known.size(),
+              .windows = known.windows().size(),
+              .pages_ns = nanoseconds(phases.pages),
+              .frames_ns = nanoseconds(phases.frames),
+              .place_ns = nanoseconds(phases.place),
+              .pin_ns = nanoseconds(phases.pin),
+              .tables_ns = nanoseconds(phases.tables),
+              .heap_ns = nanoseconds(phases.heap)},
+             "mrz_arena_info");
+        return 0;
+    });
 }
 
 int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size)
 {
     return guarded([&] {
-        const std::string lines = checked(const_cast<mrz_arena*>(arena))
-                                      .arena.explain({.max_page_shift = mrz::host::max_registration_shift()});
-        if (size > 0) {
-            if (text == nullptr)
-                throw bad_argument("the text's buffer is NULL", "give a buffer, or size 0");
-            text[lines.copy(text, size - 1)] = '\0';
-        }
-        return static_cast<int>(lines.size());
+        return give_text(checked(arena).explain({.max_page_shift = mrz::host::max_registration_shift()}), text, size);
     });
+}
+
+int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address, const mrz_region** out)
+{
+    return hand_out(out, [&] { return as_c(&checked(arena).region(checked(domain), address)); });
+}
+
+int mrz_arena_map_for(mrz_arena* arena, uint16_t port)
+{
+    return guarded([&] { return checked(arena).map_for(port) == mrz::PortMapping::mapped ? 1 : 0; });
 }
 
 int mrz_arena_close(mrz_arena* arena)
 {
     return guarded([&] {
-        checked(arena).arena.close();
+        checked(arena).close();
         return 0;
     });
 }

@@ -43,18 +43,6 @@ bool read_in_chunks_while(const std::filesystem::path& file, const std::function
     }
 }
 
-std::optional<std::vector<std::string>> names_in(const std::filesystem::path& folder)
-{
-    std::error_code error;
-    std::vector<std::string> names;
-    for (std::filesystem::directory_iterator entry{folder, error}; !error && entry != end(entry);
-         entry.increment(error))
-        names.push_back(entry->path().filename());
-    if (error)
-        return std::nullopt;
-    return names;
-}
-
 bool is_missing(const std::filesystem::path& file)
 {
     std::error_code error;

@@ -5,10 +5,7 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace mrz::host {
 
@@ -17,8 +14,6 @@ namespace mrz::host {
 bool read_in_chunks(const std::filesystem::path& file, const std::function<void(std::string_view)>& take);
 //! The same, until \p take returns false: it has seen enough.
 bool read_in_chunks_while(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take);
-//! The names in a folder in no order, or nothing if it cannot be read.
-std::optional<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 //! Whether there is certainly no such file: not merely one that cannot be read.
 bool is_missing(const std::filesystem::path& file);
 

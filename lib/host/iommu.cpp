@@ -9,10 +9,10 @@ namespace mrz::host {
 Iommu iommu(const Root& root)
 {
     const std::filesystem::path folder = "/sys/kernel/iommu_groups";
-    const auto groups = names_in(root(folder.native()));
+    const auto groups = root.names(folder.native());
     if (!groups) {
         // A kernel without IOMMU support has no such folder; a hidden /sys says nothing.
-        const bool sys_is_there = names_in(root("/sys/kernel")).has_value();
+        const bool sys_is_there = root.names("/sys/kernel").has_value();
         return sys_is_there && is_missing(root(folder.native())) ? Iommu::none : Iommu::unknown;
     }
     if (groups->empty())

@@ -54,7 +54,7 @@ std::vector<Node> nodes(const Root& root)
     const auto with_memory = list ? to_ranges(without_newline(*list)) : std::nullopt;
 
     std::vector<Node> result;
-    for (const std::string& name : names_in(root(folder.native())).value_or(std::vector<std::string>{})) {
+    for (const std::string& name : root.names(folder.native()).value_or(std::vector<std::string>{})) {
         const auto id = node_id(name);
         if (!id)
             continue;

@@ -136,10 +136,8 @@ void write_number(const fs::path& file, std::uint64_t number, const std::string&
 std::vector<std::size_t> hugepage_sizes(const host::Root& root)
 {
     std::vector<std::size_t> sizes;
-    std::error_code error;
-    for (fs::directory_iterator entry{root(machine_folder), error}, end; !error && entry != end;
-         entry.increment(error))
-        if (const auto size = size_of_name(entry->path().filename().string()))
+    for (const std::string& name : root.names(machine_folder).value_or(std::vector<std::string>{}))
+        if (const auto size = size_of_name(name))
             sizes.push_back(*size);
     std::sort(sizes.begin(), sizes.end());
     return sizes;

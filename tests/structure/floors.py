@@ -25,8 +25,8 @@ SEES = {
     "hca": {"base"},
     "device": {"base", "host", "plan"},
     "region": {"base", "host", "plan", "device"},
-    "zone": {"base", "host", "plan", "hugepage"},
-    "capi": {"base", "host", "plan", "hugepage", "zone"},
+    "zone": {"base", "host", "plan", "device", "region", "hugepage"},
+    "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
 WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region"}

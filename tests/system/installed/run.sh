@@ -45,22 +45,43 @@ cp -r "$source_root/doc/examples/cpp" "$work/cpp"
 
 echo "== C"
 cd "$work/c"
-# shellcheck disable=SC2046 # words are wanted
-cc -Wall -Wextra -Werror -o pool_from_arena pool_from_arena.c $(pkg-config --cflags --libs mrzone libdpdk)
+for example in pool_from_arena zone_with_keys; do
+    # shellcheck disable=SC2046 # words are wanted
+    cc -Wall -Wextra -Werror -o "$example" "$example.c" $(pkg-config --cflags --libs mrzone libdpdk)
+done
 echo "== C++"
 cd "$work/cpp"
 meson setup build -Dwerror=true
 ninja -C build
 
-for program in "$work/c/pool_from_arena" "$work/cpp/build/pool_from_arena"; do
-    echo "== $program"
+# run PROGRAM: its output is in "$work/output".
+run() {
+    echo "== $1"
     # The library is the one that was just installed, and no other.
-    ldd "$program" | grep -F "libmrzone.so.0 => $LD_LIBRARY_PATH/"
-    "$program" --in-memory --no-pci --no-telemetry -l 0 --log-level error | tee "$work/output"
-    # 8191 buffers were had from a heap that is not the EAL's own, and the plan was said.
-    grep -Eq '^8191 buffers from socket (25[6-9]|2[6-9][0-9])$' "$work/output"
+    ldd "$1" | grep -F "libmrzone.so.0 => $LD_LIBRARY_PATH/"
+    "$1" --in-memory --no-pci --no-telemetry -l 0 --log-level error | tee "$work/output"
+    # The plan was said.
     grep -Eq '1 key, [0-9]+ entr(y|ies) of ' "$work/output"
+}
+
+for program in "$work/c/pool_from_arena" "$work/cpp/build/pool_from_arena"; do
+    run "$program"
+    # 8191 buffers were had from a heap that is not the EAL's own.
+    grep -Eq '^8191 buffers from socket (25[6-9]|2[6-9][0-9])$' "$work/output"
 done
+run "$work/c/zone_with_keys"
+grep -Eq '^for peers: 33554432 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
+grep -Eq '^for work requests here: lkey 0x[0-9a-f]+$' "$work/output"
+
+echo "== manual"
+# Every call is found by its own name.
+manuals=$(dirname "$(find "$work/stage" -name mrzone.3)")
+while read -r call; do
+    grep -q "^\.Fo $call\$" "$manuals/$call.3" || {
+        echo "$call has no page"
+        exit 1
+    }
+done < <(sed -n 's/@.*//p' "$source_root/tests/structure/c_symbols.txt")
 
 left=$(<"$pool/free_hugepages")
 [ "$left" -eq "$free" ] || {

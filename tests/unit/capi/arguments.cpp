@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <type_traits>
 
 using testing::HasSubstr;
 
@@ -30,8 +31,15 @@ mrz_arena* const unset = reinterpret_cast<mrz_arena*>(8);
 
 TEST(CApi, DestroyTakesNull)
 {
+    mrz_domain_destroy(nullptr);
+    mrz_region_destroy(nullptr);
     mrz_arena_destroy(nullptr);
+    mrz_zone_destroy(nullptr);
 }
+
+// What an arena or a zone lends cannot be destroyed by who borrowed it.
+static_assert(std::is_invocable_v<decltype(mrz_region_destroy), mrz_region*>);
+static_assert(!std::is_invocable_v<decltype(mrz_region_destroy), const mrz_region*>);
 
 TEST(CApi, BadArgumentsAreRefusedAndTheResultIsNull)
 {
@@ -44,13 +52,50 @@ TEST(CApi, BadArgumentsAreRefusedAndTheResultIsNull)
     EXPECT_EQ(arena, nullptr);
     EXPECT_EQ(mrz_arena_build("data", &options, nullptr), -EINVAL);
     arena = unset;
-    EXPECT_EQ(mrz_arena_attach(nullptr, &arena), -EINVAL);
+    EXPECT_EQ(mrz_arena_attach(nullptr, nullptr, 0, &arena), -EINVAL);
     EXPECT_EQ(arena, nullptr);
     EXPECT_EQ(mrz_arena_grow(nullptr, 1), -EINVAL);
     EXPECT_EQ(mrz_arena_refresh(nullptr), -EINVAL);
     EXPECT_EQ(mrz_arena_socket_id(nullptr), -EINVAL);
     EXPECT_EQ(mrz_arena_explain(nullptr, nullptr, 0), -EINVAL);
+    EXPECT_EQ(mrz_arena_map_for(nullptr, 0), -EINVAL);
     EXPECT_EQ(mrz_arena_close(nullptr), -EINVAL);
+    mrz_arena_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(mrz_arena_describe(nullptr, &info), -EINVAL);
+    const mrz_region* region = reinterpret_cast<mrz_region*>(8);
+    EXPECT_EQ(mrz_arena_region(nullptr, nullptr, &info, &region), -EINVAL);
+    EXPECT_EQ(region, nullptr);
+}
+
+TEST(CApi, BadArgumentsOfZonesAreRefusedAndTheResultIsNull)
+{
+    mrz_zone* zone = reinterpret_cast<mrz_zone*>(8);
+    EXPECT_EQ(mrz_zone_reserve(nullptr, "table", 4096, MRZ_ACCESS_LOCAL_WRITE, 0, &zone), -EINVAL);
+    EXPECT_EQ(zone, nullptr);
+    const mrz_region* region = reinterpret_cast<mrz_region*>(8);
+    EXPECT_EQ(mrz_zone_region(nullptr, nullptr, &region), -EINVAL);
+    EXPECT_EQ(region, nullptr);
+    EXPECT_EQ(mrz_zone_explain(nullptr, nullptr, 0), -EINVAL);
+    EXPECT_EQ(mrz_zone_address(nullptr), nullptr);
+    EXPECT_EQ(mrz_zone_size(nullptr), 0u);
+    EXPECT_EQ(mrz_zone_access(nullptr), 0u);
+    EXPECT_EQ(mrz_zone_memzone(nullptr), nullptr);
+}
+
+TEST(CApi, DomainsOfAnArenaAreCountedAndNoneIsNull)
+{
+    mrz_arena* arena = unset;
+    mrz_arena_options options = good_options();
+    options.domain_count = 1;
+    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
+    EXPECT_THAT(mrz_last_error(), HasSubstr("array of domains is NULL"));
+    mrz_domain* const domains[] = {nullptr};
+    options.domains = domains;
+    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
+    EXPECT_THAT(mrz_last_error(), HasSubstr("the domain is NULL"));
+    EXPECT_EQ(mrz_arena_attach("data", nullptr, 1, &arena), -EINVAL);
+    EXPECT_EQ(mrz_arena_attach("data", domains, 1, &arena), -EINVAL);
 }
 
 TEST(CApi, WithoutAnEalTheErrorSaysSo)
@@ -69,8 +114,21 @@ TEST(CApi, AnOlderCallersShorterOptionsAreTaken)
     options.page_size = 12345; // beyond what this caller says it has: not looked at
     mrz_arena* arena = unset;
     EXPECT_EQ(mrz_arena_build("data", &options, &arena), -ENODEV) << mrz_last_error();
-    options.struct_size = 0;
-    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
+    options = good_options();
+    options.struct_size = offsetof(mrz_arena_options, domains); // the struct before arenas had domains
+    options.domain_count = 1;
+    EXPECT_EQ(mrz_arena_build("data", &options, &arena), -ENODEV) << mrz_last_error();
+}
+
+TEST(CApi, ASizeOfAStructThatWasNotSetIsRefused)
+{
+    mrz_arena_options options = good_options();
+    mrz_arena* arena = unset;
+    for (const std::size_t size : {std::size_t{0}, sizeof options.struct_size - 1, ~std::size_t{0}}) {
+        options.struct_size = size;
+        EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL) << size;
+        EXPECT_THAT(mrz_last_error(), HasSubstr("sizeof(struct mrz_arena_options)"));
+    }
 }
 
 TEST(CApi, ANewerCallersUnknownWishIsRefusedButZerosAreFine)

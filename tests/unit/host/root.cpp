@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "made_up_root.hpp"
 
+#include <algorithm>
+
 using namespace mrz::host;
 
 using HostRoot = Host;
@@ -55,4 +57,17 @@ TEST_F(HostRoot, RefusesWhatIsNotOneNumber)
         files.write("/number", text);
         EXPECT_EQ(root.number("/number"), std::nullopt) << text;
     }
+}
+
+TEST_F(HostRoot, NamesWhatIsInAFolder)
+{
+    files.write("/folder/one", "");
+    files.write("/folder/.two", "");
+    files.write("/folder/three/four", "");
+    auto names = root.names("/folder");
+    ASSERT_TRUE(names);
+    std::ranges::sort(*names);
+    EXPECT_EQ(*names, (std::vector<std::string>{".two", "one", "three"}));
+    EXPECT_EQ(root.names("/folder/three/four"), std::nullopt);
+    EXPECT_EQ(root.names("/missing"), std::nullopt);
 }

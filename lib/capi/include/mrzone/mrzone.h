@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * \file
- * The C API of mrzone.
+ * The C API of mrzone: domains, regions, arenas and zones, and the keys to them.
  *
  * Calls that return int give 0 (or a count) on success and a negative errno on failure; mrz_last_error() then says
- * why. Every destroy takes NULL. A struct of options begins with its size, so that it can grow: set struct_size to
- * sizeof the struct and the rest to zero before use. No C++ exception leaves a call.
+ * why. Any of them may give -EINVAL for a NULL that is not allowed, and -ENOMEM where this process is out of memory.
+ * Where a call hands something out by a last parameter \p out, that is set on success and becomes NULL on failure.
+ * No C++ exception leaves a call.
  *
- * Calls on one object may come from several threads, except its destroy.
+ * Sizes, lengths and alignments are bytes. A struct begins with its size, so that it can grow: set struct_size to
+ * sizeof the struct and the rest to zero before each use. Of options a library reads what it knows; if a member that
+ * it does not know is not zero, the call fails with -E2BIG. Of what it describes it fills in what both know.
+ *
+ * What a call makes (a pointer without const) is the caller's, to be given to its destroy; every destroy takes NULL.
+ * A const mrz_region * belongs to an arena or a zone, and cannot be destroyed. Things may be destroyed in any order
+ * unless said otherwise: regions keep their domain, and zones their arena's memory, for as long as they need it.
+ *
+ * Calls on one object may come from several threads, except its destroy, which excludes all others.
  */
 #ifndef MRZONE_H
 #define MRZONE_H
@@ -23,64 +32,305 @@ extern "C" {
 #define MRZ_API __attribute__((visibility("default")))
 #endif
 
+/** DPDK's description of a zone, in rte_memzone.h. */
+struct rte_memzone;
+
+/** A protection domain of a device, with what is registered in it. */
+typedef struct mrz_domain mrz_domain;
+/** Memory registered in a domain, and the keys to it. */
+typedef struct mrz_region mrz_region;
 /** Hugepages as a DPDK heap, placed for the fewest translation entries. */
 typedef struct mrz_arena mrz_arena;
+/** A named piece of an arena. */
+typedef struct mrz_zone mrz_zone;
+
+/** \return the text of this thread's last failure, valid until its next failure; "" if there was none. */
+MRZ_API const char* mrz_last_error(void);
+
+/* ---- Keys and rights ------------------------------------------------------------------------------------------- */
+
+/** The key that work requests of the owner carry. */
+struct mrz_lkey {
+    uint32_t value;
+};
+/** The key that a peer's requests carry. */
+struct mrz_rkey {
+    uint32_t value;
+};
+
+/** Rights, to be combined by |. Remote write and remote atomic need local write. */
+enum mrz_access {
+    MRZ_ACCESS_LOCAL_READ = 0, /**< Implied by all. */
+    MRZ_ACCESS_LOCAL_WRITE = 1 << 0,
+    MRZ_ACCESS_REMOTE_READ = 1 << 1,
+    MRZ_ACCESS_REMOTE_WRITE = 1 << 2,
+    MRZ_ACCESS_REMOTE_ATOMIC = 1 << 3,
+};
+
+/* ---- Domains --------------------------------------------------------------------------------------------------- */
+
+/** Look-ups of a whole device's translation caches. */
+struct mrz_cache_counters {
+    size_t struct_size; /**< sizeof(struct mrz_cache_counters). */
+    uint64_t mtt_hits;
+    uint64_t mtt_misses;
+    uint64_t mpt_hits;
+    uint64_t mpt_misses;
+};
+
+/**
+ * Opens a domain on a device.
+ * \param device its name, which never becomes another device; NULL or "any": the first device of the first driver
+ *        that has one, at last the software adapter, which is said by mrz_domain_reason().
+ * \param out to be given to mrz_domain_destroy(). Belongs to this process: a child of fork() opens its own.
+ * \return 0; -ENODEV (no such device; the text names those there are); and whatever the driver says.
+ */
+MRZ_API int mrz_domain_open(const char* device, mrz_domain** out);
+
+/**
+ * The device's name.
+ * \param text receives at most \p size bytes, always terminated if size > 0; may be NULL if size is 0.
+ * \return the whole length without the terminator, as snprintf(3).
+ */
+MRZ_API int mrz_domain_name(const mrz_domain* domain, char* text, size_t size);
+
+/** The name of the device's driver. Parameters and return as mrz_domain_name(). */
+MRZ_API int mrz_domain_driver(const mrz_domain* domain, char* text, size_t size);
+
+/** Why this device: a sentence for reports. Parameters and return as mrz_domain_name(). */
+MRZ_API int mrz_domain_reason(const mrz_domain* domain, char* text, size_t size);
+
+/** \return the device's NUMA node; -ENODATA if it has none, as one of software. */
+MRZ_API int mrz_domain_numa_node(const mrz_domain* domain);
+
+/** \return whether registering memory twice pins it, and is charged, twice: 1 or 0. */
+MRZ_API int mrz_domain_pins_again(const mrz_domain* domain);
+
+/** Fills in the counters. \return 0; -ENOTSUP if the device cannot tell: only one of software can. */
+MRZ_API int mrz_domain_cache_counters(const mrz_domain* domain, struct mrz_cache_counters* counters);
+
+/**
+ * Gives the domain back now, instead of when its last region is gone too. The handle is still to be given to
+ * mrz_domain_destroy(), and describes the device; registering with it gives -EBADF. Closing again does nothing.
+ * \return 0; -EBUSY if something lives in it, which the text names, and then nothing has changed.
+ */
+MRZ_API int mrz_domain_close(mrz_domain* domain);
+
+/** Frees the handle. The domain lives as long as an arena or a region in it. */
+MRZ_API void mrz_domain_destroy(mrz_domain* domain);
+
+/* ---- Regions --------------------------------------------------------------------------------------------------- */
+
+enum mrz_paging {
+    MRZ_PAGING_PINNED = 0, /**< Pages stay where they are for as long as the key lives. */
+    MRZ_PAGING_ON_DEMAND,  /**< The device faults pages in. Needs a device that can. */
+};
+
+enum mrz_ordering {
+    MRZ_ORDERING_STRICT = 0,
+    MRZ_ORDERING_RELAXED, /**< The device may reorder its writes. Needs a device that can. */
+    MRZ_ORDERING_BEST,    /**< Relaxed where the device can, else strict. */
+};
+
+struct mrz_region_options {
+    size_t struct_size; /**< sizeof(struct mrz_region_options). */
+    uint64_t iova;      /**< Where the key's space begins; agrees with the address in the low 12 bits. */
+    uint32_t has_iova;  /**< Not 0: iova counts. 0: iova is 0, and the key's space begins at the virtual address. */
+    uint32_t paging;    /**< enum mrz_paging. */
+    uint32_t ordering;  /**< enum mrz_ordering. */
+    uint32_t reserved;  /**< 0. */
+};
+
+struct mrz_region_info {
+    size_t struct_size;    /**< sizeof(struct mrz_region_info). */
+    void* address;         /**< Of the first byte, in this process. */
+    uint64_t length;       /**< Bytes. */
+    uint64_t iova;         /**< Of the first byte, for those who use the keys. */
+    struct mrz_lkey lkey;  /**< For work requests of the owner. */
+    struct mrz_rkey rkey;  /**< For peers. Grants nothing if no right is remote. */
+    uint32_t access;       /**< enum mrz_access, combined. */
+    uint32_t page_shift;   /**< Of the device's entries, of the first key if there are several: 12 for 4 KiB. */
+    uint64_t mtt_entries;  /**< Translation entries of all keys. */
+    uint64_t pinned_bytes; /**< In whole pages of the machine. */
+    uint64_t pin_ns;       /**< Nanoseconds to walk the page table and pin. */
+    uint64_t map_ns;       /**< Nanoseconds to make it known to an IOMMU, and to find frames. */
+    uint64_t tables_ns;    /**< Nanoseconds to fill the device's tables. */
+};
+
+/**
+ * Registers exactly \p length bytes at \p address, which must stay mapped as they are for as long as the region
+ * lives. Pages that were never touched are populated first. \param access enum mrz_access, combined. \param options
+ * NULL: as all zero. \param out to be given to mrz_region_destroy(). \return 0; on failure nothing is pinned: -EINVAL
+ * (no bytes, a range that wraps, rights that contradict each other or do not exist, an iova that fits no page size),
+ * -E2BIG (options of a newer library); -EFAULT (memory that is not mapped, that the driver may not write, or for
+ * which no pages are to be had); -EPERM (frames are hidden and the device needs them); -ENOMEM (the limit on locked
+ * memory); -ENOTSUP (paging or ordering); -ESTALE, -EBADMSG (the device did not build what was planned); -EBADF (a
+ * closed domain).
+ */
+MRZ_API int mrz_region_register(const mrz_domain* domain, void* address, uint64_t length, uint32_t access,
+                                const struct mrz_region_options* options, mrz_region** out);
+
+/** Fills in \p info. \return 0. */
+MRZ_API int mrz_region_describe(const mrz_region* region, struct mrz_region_info* info);
+
+/** \return the key for work requests of the owner; 0 for NULL. Never fails: for the fast path. */
+MRZ_API struct mrz_lkey mrz_region_lkey(const mrz_region* region);
+
+/** \return the key for peers, which grants nothing if no right is remote; 0 for NULL. */
+MRZ_API struct mrz_rkey mrz_region_rkey(const mrz_region* region);
+
+/** \return the address of the first byte for those who use the keys; 0 for NULL. */
+MRZ_API uint64_t mrz_region_iova(const mrz_region* region);
+
+/**
+ * Says what the region's keys cost, and why: a line, "1 key, 1 entry of 2 MiB; limited by length: …".
+ * Parameters and return as mrz_domain_name().
+ */
+MRZ_API int mrz_region_explain(const mrz_region* region, char* text, size_t size);
+
+/** Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned. */
+MRZ_API void mrz_region_destroy(mrz_region* region);
+
+/* ---- Arenas ---------------------------------------------------------------------------------------------------- */
+
+/* What arenas and zones are made of is to be gone before rte_eal_cleanup(). */
 
 struct mrz_arena_options {
-    size_t struct_size;    /**< sizeof(struct mrz_arena_options). */
-    uint64_t size;         /**< Bytes, a multiple of page_size. */
-    uint64_t page_size;    /**< Bytes; 0: 2 MiB. */
-    int32_t node_plus_one; /**< NUMA node + 1; 0: any node. */
-    uint32_t threads;      /**< Threads that zero pages, at most 5; 0: chosen by size. */
-    uint32_t exact;        /**< Not 0: look at no more pages than are needed. */
-    uint32_t reserved;     /**< 0. */
+    size_t struct_size;         /**< sizeof(struct mrz_arena_options). */
+    uint64_t size;              /**< Bytes, a multiple of page_size. */
+    uint64_t page_size;         /**< Bytes; 0: 2 MiB. */
+    int32_t node_plus_one;      /**< NUMA node + 1; 0: any node. */
+    uint32_t threads;           /**< Threads that zero pages, at most 5; 0: chosen by size. */
+    uint32_t exact;             /**< Not 0: look at no more pages than are needed. */
+    uint32_t reserved;          /**< 0. */
+    mrz_domain* const* domains; /**< Where all of it is registered, for the owner's use. The array is only read. */
+    size_t domain_count;        /**< How many; 0: none, and domains may be NULL. */
+};
+
+struct mrz_arena_info {
+    size_t struct_size; /**< sizeof(struct mrz_arena_info). */
+    uint64_t size;      /**< Bytes of all windows, without what the heap itself needs. */
+    uint64_t windows;   /**< How many. */
+    /* Nanoseconds that making the windows took, all of them together. */
+    uint64_t pages_ns;  /**< Take pages (which zeroes), map, and give the surplus back. */
+    uint64_t frames_ns; /**< Read where the pages lie. */
+    uint64_t place_ns;  /**< Choose pages, order and address. */
+    uint64_t pin_ns;    /**< In all domains: pin, and find the frames again. */
+    uint64_t tables_ns; /**< In all domains: fill the device's tables. */
+    uint64_t heap_ns;   /**< Make it memory of DPDK's heap. */
 };
 
 /**
  * Builds an arena; the EAL must be running.
  * \param name 1 to 31 characters; names the DPDK heap.
- * \param out set to the arena on success and to NULL on failure; to be given to mrz_arena_destroy().
+ * \param out to be given to mrz_arena_destroy().
  * \return 0; -EINVAL, -ENAMETOOLONG, -E2BIG (options of a newer library); -EEXIST (the name is taken); -ENOMEM,
  *         -ENOSPC (pages, limits, control groups, DPDK's heaps), -EFBIG, -EMFILE; -EPERM, -EACCES; -ENODEV (no EAL);
- *         -ENOTSUP (in a secondary process).
+ *         -ENOTSUP (in a secondary process); and, with domains, as mrz_region_register(). All is given back then.
  */
 MRZ_API int mrz_arena_build(const char* name, const struct mrz_arena_options* options, mrz_arena** out);
 
 /**
  * In a secondary process, maps the primary's arena.
+ * \param domains this process's own, where all of it is registered: regions belong to the process that made them.
+ *        The array is only read.
+ * \param domain_count how many; 0: none, and domains may be NULL.
  * \param out as for mrz_arena_build().
  * \return 0; -ENOENT (the primary has none of this name); -EEXIST (an address is taken); -ENODEV (no EAL); -ENOTSUP
- * (in a primary process, or where there are no secondary ones).
+ *         (in a primary process, or where there are no secondary ones); and, with domains, as mrz_region_register().
  */
-MRZ_API int mrz_arena_attach(const char* name, mrz_arena** out);
+MRZ_API int mrz_arena_attach(const char* name, mrz_domain* const* domains, size_t domain_count, mrz_arena** out);
 
-/** Adds a window of \p size bytes. \return as mrz_arena_build(); -EBADF once closed. */
+/**
+ * Adds a window of \p size bytes; what is there does not move. From then on secondary processes must refresh before
+ * any call of DPDK on this heap, frees included; mrz_zone_reserve() and mrz_zone_destroy() do so themselves.
+ * \return as mrz_arena_build(); -EBADF once closed.
+ */
 MRZ_API int mrz_arena_grow(mrz_arena* arena, uint64_t size);
-
-/** \return the socket id for DPDK's allocation calls (256 and above). */
-MRZ_API int mrz_arena_socket_id(const mrz_arena* arena);
 
 /** In a secondary process, maps the windows that the primary has added since. \return as mrz_arena_attach(). */
 MRZ_API int mrz_arena_refresh(mrz_arena* arena);
 
+/** \return the socket id for DPDK's allocation calls (256 and above). */
+MRZ_API int mrz_arena_socket_id(const mrz_arena* arena);
+
+/** Fills in \p info. \return 0. */
+MRZ_API int mrz_arena_describe(const mrz_arena* arena, struct mrz_arena_info* info);
+
 /**
- * Says what one key over each window costs, and why, a line a window.
- * \param text receives at most \p size bytes, always terminated if size > 0; may be NULL if size is 0.
- * \return the whole length without the terminator, as snprintf(3).
+ * Says what one key over each window costs, and why, a line a window. Parameters and return as mrz_domain_name().
  */
 MRZ_API int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size);
 
 /**
- * Gives all memory back. The handle is still to be given to mrz_arena_destroy().
+ * Lends the arena's own region in a domain that holds the byte at \p address. Each window has two there, one over the
+ * block and one over the header page, where DPDK puts what fits; they grant local write, and nothing to peers.
+ * \param out lent until the arena is closed.
+ * \return 0; -EINVAL (the arena is not in that domain); -EFAULT (the address is not in the arena); -EBADF once
+ * closed.
+ */
+MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address,
+                             const mrz_region** out);
+
+/**
+ * Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the arena is
+ * closed. Doing so again does nothing.
+ * \return 1 if the device was told; 0 if there is nothing to map, as for a device of software; on failure nothing is
+ *         mapped: -ENODEV (no such port); -ENOTSUP (its bus or kernel driver maps no memory); -EPERM (the EAL's IOVAs
+ *         are physical addresses, and hidden); and whatever the device's driver says.
+ */
+MRZ_API int mrz_arena_map_for(mrz_arena* arena, uint16_t port);
+
+/**
+ * Gives all memory back. The handle is still to be given to mrz_arena_destroy(). Closing again does nothing.
  * \return 0; -EBUSY if something lives in it, and then nothing has changed.
  */
 MRZ_API int mrz_arena_close(mrz_arena* arena);
 
-/** Frees the handle and closes the arena; memory that is still in use is kept until the process ends. */
+/** Frees the handle, and closes the arena when its last zone is gone too; memory that DPDK still uses is kept. */
 MRZ_API void mrz_arena_destroy(mrz_arena* arena);
 
-/** \return the text of this thread's last failure, valid until its next failure; "" if there was none. */
-MRZ_API const char* mrz_last_error(void);
+/* ---- Zones ----------------------------------------------------------------------------------------------------- */
+
+/**
+ * Carves a zone of exactly \p size bytes from an arena: an rte_memzone.
+ * \param name 1 to 31 characters, unique among memzones.
+ * \param access enum mrz_access, combined: what its keys are to grant; see mrz_zone_region().
+ * \param align a power of two of at most 2 GiB, of which the address becomes a multiple; 0: 64.
+ * \param out to be given to mrz_zone_destroy().
+ * \return 0; -EINVAL (also rights that contradict each other or do not exist, or remote ones in an arena without
+ *         domains), -ENAMETOOLONG; -EEXIST (the name is taken); -ENOMEM (no window has so much left in one piece);
+ *         -ENOSPC (the EAL has no room for another memzone); -EBADF once closed; and as mrz_region_register().
+ */
+MRZ_API int mrz_zone_reserve(mrz_arena* arena, const char* name, uint64_t size, uint32_t access, uint64_t align,
+                             mrz_zone** out);
+
+/** \return the first byte; NULL for NULL. Valid as long as the zone lives. */
+MRZ_API void* mrz_zone_address(const mrz_zone* zone);
+
+/** \return bytes, as asked for; 0 for NULL. */
+MRZ_API uint64_t mrz_zone_size(const mrz_zone* zone);
+
+/** \return the rights that it was reserved with, enum mrz_access combined; 0 for NULL. */
+MRZ_API uint32_t mrz_zone_access(const mrz_zone* zone);
+
+/** \return DPDK's own description, as long as the zone lives; not to be freed by the caller. NULL for NULL. */
+MRZ_API const struct rte_memzone* mrz_zone_memzone(const mrz_zone* zone);
+
+/**
+ * Lends the region to use the zone with in a domain; its iova is the virtual address. With a remote right: one of the
+ * zone's own, over exactly its bytes and with exactly its rights. Without: the arena's, which is larger and grants
+ * local write whatever the zone's rights; only where none of the arena's holds the whole zone, one of its own.
+ * \param out lent as long as the zone lives.
+ * \return 0; -EINVAL (the arena is not in that domain).
+ */
+MRZ_API int mrz_zone_region(const mrz_zone* zone, const mrz_domain* domain, const mrz_region** out);
+
+/** Says what one key over exactly this zone costs, and why: a line. Parameters and return as mrz_domain_name(). */
+MRZ_API int mrz_zone_explain(const mrz_zone* zone, char* text, size_t size);
+
+/** Deregisters what is the zone's own, and gives its memory back to the arena. */
+MRZ_API void mrz_zone_destroy(mrz_zone* zone);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,8 @@ class MRZ_API Root {
     [[nodiscard]] std::optional<std::string> text(std::string_view absolute) const;
     //! A file that holds one unsigned decimal number, or nothing.
     [[nodiscard]] std::optional<std::uint64_t> number(std::string_view absolute) const;
+    //! The names in a folder, in no order and without "." and "..", or nothing if it cannot be read.
+    [[nodiscard]] std::optional<std::vector<std::string>> names(std::string_view absolute) const;
 
   private:
     std::filesystem::path prefix_ = "/";
