@@ -3,6 +3,8 @@
 //! Two connected queue pairs of a device, memory with room around it, and work that is waited for.
 #pragma once
 
+#include "report.hpp"
+
 #include <mrzone/region.hpp>
 
 #include <gmock/gmock.h>
@@ -17,6 +19,7 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -106,8 +109,21 @@ inline Segment segment(const Region& region, std::size_t offset, std::size_t len
 class Conformance : public testing::TestWithParam<std::string> {
   protected:
     static constexpr std::size_t page = 4096;
-    static constexpr std::size_t region_length = 3 * page + 100;
-    static constexpr std::size_t margin = page + 40; // of memory on both sides of a region
+    static constexpr std::size_t region_length = 3 * page + 104; // whole words, but not whole pages
+    static constexpr std::size_t margin = page + 40;             // of memory on both sides of a region
+
+    //! Expects a cell to be as it should, and puts it into the report.
+    static void ends(Cell cell)
+    {
+        EXPECT_THAT(cell.expected, testing::Contains(cell.happened))
+            << cell.table << ": " << cell.row << ", " << cell.column;
+        Report::instance().add(GetParam(), std::move(cell));
+    }
+    //! An operation that must end in one error: a row of its own.
+    static void ends_in(const std::string& how, WcStatus expected, WcStatus happened)
+    {
+        ends({"each error", std::string{to_string(expected)} + ": " + how, "ended", happened, {expected}});
+    }
 
     //! An operation on the far memory, with room in \p local for what it carries. Points to \p local.
     static SendRequest request(Opcode opcode, const Segment& local, Iova at, RKey rkey)
