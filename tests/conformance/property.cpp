@@ -307,7 +307,7 @@ class Property : public Conformance {
     void check_memory() const
     {
         for (std::size_t side = 0; side < 2; ++side)
-            ASSERT_TRUE(std::ranges::equal(memory_[side].bytes(), model_[side])) << "side " << side;
+            ASSERT_TRUE(same(memory_[side].bytes(), model_[side])) << "side " << side;
     }
     void run(unsigned seed, int steps)
     {
