@@ -67,15 +67,13 @@ std::vector<rte_iova_t> eal_iovas(const mrz::Window& window)
 
 void heap_add(benchmark::State& state)
 {
-    try {
+    run(state, [&] {
         prepare();
         const auto window = mrz::Window::build({.size = size, .page_size = page_size, .threads = 1});
         auto addresses = eal_iovas(window);
         const Heap heap;
         measure(state, [&] { return Added{window, addresses}; });
-    } catch (const std::exception& error) {
-        state.SkipWithError(error.what());
-    }
+    });
 }
 BENCHMARK(heap_add)->Name("heap_add/1GiB")->Apply(one_run);
 

@@ -10,12 +10,15 @@
 #include <common/signals.hpp>
 
 #include <linux/memfd.h>
+#include <linux/mman.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <fcntl.h>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -34,8 +37,14 @@ class PageFile {
     explicit PageFile(std::size_t pages)
         : file_{memfd_create("mrz-bench", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB)}, length_{pages * page_size}
     {
-        if (file_.get() < 0 || fallocate(file_.get(), 0, 0, static_cast<off_t>(length_)) != 0)
-            throw std::system_error{errno, std::generic_category(), "taking the pool's pages"};
+        if (file_.get() < 0)
+            throw std::system_error{errno, std::generic_category(), "memfd_create"};
+        // What was taken stays taken, and the next call goes on from there.
+        while (fallocate(file_.get(), 0, 0, static_cast<off_t>(length_)) != 0) {
+            if (errno != EINTR)
+                throw std::system_error{errno, std::generic_category(), "taking the pool's pages"};
+            mrz::app::throw_if_interrupted();
+        }
     }
 
     [[nodiscard]] std::vector<mrz::DmaAddress> frames(mrz::PageShift shift) const
@@ -62,7 +71,41 @@ class PageFile {
     std::size_t length_;
 };
 
+class GigabytePage {
+  public:
+    GigabytePage()
+        : address_{mmap(nullptr, 1_GiB, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_1GB, -1, 0)}
+    {
+        if (address_ == MAP_FAILED)
+            throw std::system_error{errno, std::generic_category(), "mapping a page of 1 GiB"};
+        if (madvise(address_, 1_GiB, MADV_POPULATE_WRITE) != 0) {
+            const int error = errno;
+            munmap(address_, 1_GiB);
+            throw std::system_error{error, std::generic_category(), "touching a page of 1 GiB"};
+        }
+    }
+    GigabytePage(const GigabytePage&) = delete;
+    GigabytePage& operator=(const GigabytePage&) = delete;
+    ~GigabytePage() { munmap(address_, 1_GiB); }
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(address_), 1_GiB}; }
+
+  private:
+    mrz::app::TemporaryPool pool_{1_GiB, {}, 1};
+    void* address_;
+};
+
+std::optional<mrz::Domain> domain;
 std::unique_ptr<Machine> machine;
+std::unique_ptr<GigabytePage> gigabyte;
+std::string no_gigabyte; // why there is none
+
+void start_machine()
+{
+    if (machine == nullptr)
+        machine = std::make_unique<Machine>();
+}
 
 } // namespace
 
@@ -90,14 +133,40 @@ void Machine::arrange_pool()
 void prepare()
 {
     mrz::app::throw_if_interrupted();
-    if (machine == nullptr)
-        machine = std::make_unique<Machine>();
+    start_machine();
     Machine::arrange_pool();
+}
+
+mrz::Domain soft_domain()
+{
+    if (!domain)
+        domain = mrz::Domain::open("soft");
+    return *domain;
+}
+
+std::span<std::byte> gigabyte_page()
+{
+    // First, because an EAL that starts takes a free page of 1 GiB.
+    start_machine();
+    if (gigabyte == nullptr && no_gigabyte.empty()) {
+        try {
+            gigabyte = std::make_unique<GigabytePage>();
+        } catch (const mrz::Error& error) {
+            if (error.cause().trouble != mrz::Trouble::hugepages)
+                throw;
+            no_gigabyte = error.what();
+        }
+    }
+    if (gigabyte == nullptr)
+        throw Unavailable{no_gigabyte};
+    return gigabyte->bytes();
 }
 
 void release_machine() noexcept
 {
+    gigabyte.reset();
     machine.reset();
+    domain.reset();
 }
 
 } // namespace bench

@@ -6,6 +6,11 @@
 #include <common/eal.hpp>
 #include <common/temporary_pool.hpp>
 
+#include <mrzone/region.hpp>
+
+#include <cstddef>
+#include <span>
+
 namespace bench {
 
 //! Once a process. Root.
@@ -23,5 +28,13 @@ class Machine {
     mrz::app::TemporaryPool pool_;
     mrz::app::Eal eal_; //!< In memory, in the IOVA mode that it finds for itself.
 };
+
+//! A domain of the software adapter, open until release_machine(). While the kernel takes a closed one's io_uring
+//! apart it ends early what this process does with hugepages: a pool grows less than was asked for.
+mrz::Domain soft_domain();
+
+//! A page of 1 GiB, touched, that is mapped at the first call and kept until release_machine(): the kernel has to
+//! move much about to make one. Throws Unavailable if it cannot.
+std::span<std::byte> gigabyte_page();
 
 } // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! mrz-bench: what it costs to take a gigabyte, beside the least that it could cost.
+//! mrz-bench: what it costs to take memory, to register it and to use its keys, each beside an alternative.
 //!
 //! Takes Google Benchmark's options. What they are by default here makes the figures comparable: the runs of all
 //! subjects in one random order, and medians.

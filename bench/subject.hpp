@@ -5,17 +5,21 @@
 
 #include <mrzone/base.hpp>
 
+#include <common/signals.hpp>
+
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 namespace bench {
 
 using namespace mrz::literals;
 
-//! What every subject but the planner takes.
+//! What a subject takes, if its name does not tell.
 inline constexpr std::size_t size = 1_GiB;
 inline constexpr std::size_t page_size = 2_MiB;
 
@@ -25,6 +29,28 @@ void prepare();
 //! Undoes what the first prepare() did.
 void release_machine() noexcept;
 
+//! Memory that this machine does not have: its subject is left out, with the reason, and that is no failure.
+class Unavailable : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+//! How the message of a subject that was left out begins.
+inline constexpr const char* left_out = "left out: ";
+
+//! Runs a subject's \p body, and ends the subject with the reason if it throws.
+template <class Body>
+void run(benchmark::State& state, Body body)
+{
+    try {
+        mrz::app::throw_if_interrupted();
+        body();
+    } catch (const Unavailable& reason) {
+        state.SkipWithError((std::string{left_out} + reason.what()).c_str());
+    } catch (const std::exception& error) {
+        state.SkipWithError(error.what());
+    }
+}
+
 //! Sets the counters `entries` (of one key over the range, with iova = virtual address), `extents` and `mappings`.
 void count(benchmark::State& state, const void* address, std::size_t length);
 
@@ -33,8 +59,8 @@ void count(benchmark::State& state, const void* address, std::size_t length);
 template <class Take>
 void measure(benchmark::State& state, Take take)
 {
-    try {
-        for ([[maybe_unused]] auto run : state) {
+    run(state, [&] {
+        for ([[maybe_unused]] auto iteration : state) {
             prepare();
             const auto begin = std::chrono::steady_clock::now();
             const auto memory = take();
@@ -42,9 +68,7 @@ void measure(benchmark::State& state, Take take)
             state.SetIterationTime(elapsed.count());
             count(state, memory.address(), size);
         }
-    } catch (const std::exception& error) {
-        state.SkipWithError(error.what());
-    }
+    });
 }
 
 //! For BENCHMARK(…)->Apply(): one run a repetition, so that the repetitions of all subjects can be interleaved.

@@ -21,14 +21,21 @@ class Summary : public benchmark::ConsoleReporter {
     //! Whether a subject could not be run.
     [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-    //! Prints a ratio for each claim whose two subjects were run.
+    //! Prints the medians, what random reads missed, and a ratio for each claim whose two subjects were run.
     void print() const;
 
   private:
-    void print_ratio(const char* subject, const char* reference, const char* claim) const;
+    //! What the runs of a subject gave, in their order.
+    struct Subject {
+        std::vector<double> seconds; //!< An iteration.
+        std::map<std::string, std::vector<double>> counters;
+    };
 
-    std::map<std::string, std::vector<double>> milliseconds_; //!< Of each run, by the subject's name.
-    double window_entries_ = 0;                               //!< The most that a window needed.
+    void print_times() const;
+    void print_misses() const;
+    void print_claims() const;
+
+    std::map<std::string, Subject> subjects_; //!< By name.
     bool failed_ = false;
 };
 

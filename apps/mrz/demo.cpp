@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ constexpr std::size_t smallest_size = 64_MiB;
 struct Options {
     std::string size;
     std::string page = "2M";
+    std::string device = "any";
+    double seconds = 2;
 };
 
 //! Pages reserved for as long as the demonstration lasts.
@@ -106,8 +109,9 @@ unsigned slack_percent(std::size_t size, std::size_t page_size)
     return static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400));
 }
 
-DemoReport measure(std::size_t size, std::size_t page_size)
+DemoReport measure(const Options& options, std::size_t size, std::size_t page_size)
 {
+    const Domain domain = Domain::open(options.device);
     const Eal eal;
     throw_if_interrupted();
     const host::Iommu iommu = host::iommu();
@@ -116,18 +120,25 @@ DemoReport measure(std::size_t size, std::size_t page_size)
                       .eal_iova_mode = rte_eal_iova_mode() == RTE_IOVA_PA ? "PA" : "VA",
                       .iommu = std::string{host::to_string(iommu)},
                       .translating = iommu == host::Iommu::translating,
+                      .device = domain.name(),
+                      .driver = std::string{domain.driver()},
+                      .reason = domain.reason(),
+                      .frames_used = domain.dma_view() == DmaView::frames,
                       .dpdk = {},
+                      .plain = {},
                       .arena = {}};
     // DPDK first: it finds the pool as it is, before an arena's surplus has come back in order.
     std::exception_ptr dpdk_failure;
     try {
-        report.dpdk = measure_dpdk(size, page_size);
+        report.dpdk = measure_dpdk(domain, size, page_size);
     } catch (const Error&) {
         dpdk_failure = std::current_exception();
     }
-    report.arena = measure_arena(size, page_size, slack_percent(size, page_size));
+    report.arena = measure_arena(domain, size, page_size, slack_percent(size, page_size),
+                                 std::chrono::duration<double>{options.seconds});
     if (dpdk_failure) // an arena that cannot be had either says more clearly why
         std::rethrow_exception(dpdk_failure);
+    report.plain = measure_plain(domain, size);
     return report;
 }
 
@@ -146,7 +157,7 @@ void demo(const Options& options, bool json)
             check_arena_size(size, page_size, "mrz demo");
             pages.emplace(reserve_with_choice(size, page_size));
         }
-        report = measure(pages->size, page_size);
+        report = measure(options, pages->size, page_size);
         throw_if_interrupted();
     }
     if (json)
@@ -161,10 +172,15 @@ void add_demo(CLI::App& app, Invocation& invocation)
 {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand(
-        "demo", "Take memory through plain DPDK and in an arena, and count the translation entries of each. "
-                "Starts an EAL; enlarges the page pool for as long as it runs");
+        "demo", "Take memory through plain DPDK and in an arena, count the translation entries of each, and move "
+                "data under checked keys. Starts an EAL; enlarges the page pool for as long as it runs");
     command->add_option("--size", options->size, "How much memory (default: 1G, or what the machine can spare)");
     command->add_option("--page", options->page, "The page size")->capture_default_str();
+    command->add_option("--device", options->device, "The RDMA device; any: the best there is, at last soft")
+        ->capture_default_str();
+    command->add_option("--seconds", options->seconds, "How long data moves")
+        ->check(CLI::Range(0.0, 3600.0))
+        ->capture_default_str();
     add_json_flag(*command, invocation);
     command->callback(
         [options, &invocation] { invocation.work = [options, &invocation] { demo(*options, invocation.json); }; });

@@ -12,8 +12,12 @@
 #include <rte_lcore.h>
 #include <rte_memzone.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <memory>
+
+#include <sys/mman.h>
 
 namespace mrz::app {
 namespace {
@@ -42,9 +46,48 @@ Iova iova_of(const void* address)
     return Iova{reinterpret_cast<std::uintptr_t>(address)};
 }
 
+void use(const Region& region, Measurement& result)
+{
+    if (region.built())
+        result.built_entries = region.built()->front().entries;
+    result.cache = read_at_random(region);
+}
+
+//! Memory that is taken for a moment must not push out what others have.
+std::size_t spare_memory()
+{
+    return host::memory_available().value_or(256_MiB) / 4 / 2_MiB * 2_MiB;
+}
+
+//! Anonymous memory of the machine's smallest pages.
+class Mapping {
+  public:
+    explicit Mapping(std::size_t length) : length_{length}
+    {
+        address_ = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (address_ == MAP_FAILED)
+            throw Error{errno,
+                        {.trouble = Trouble::internal,
+                         .what = "mapping " + format_size(length) + " of ordinary memory",
+                         .limit = "the process's address space",
+                         .need = length,
+                         .remedy = "raise it: ulimit -v, or try a smaller --size"}};
+        ::madvise(address_, length, MADV_NOHUGEPAGE); // refused only by kernels that have no other pages
+    }
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    ~Mapping() { ::munmap(address_, length_); }
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(address_), length_}; }
+
+  private:
+    void* address_;
+    std::size_t length_;
+};
+
 } // namespace
 
-Measurement measure_dpdk(std::size_t size, std::size_t page_size)
+Measurement measure_dpdk(const Domain& domain, std::size_t size, std::size_t page_size)
 {
     throw_if_interrupted();
     const auto start = Clock::now();
@@ -72,32 +115,56 @@ Measurement measure_dpdk(std::size_t size, std::size_t page_size)
     const Iova iova = iova_of(zone->addr);
     result.memory_region = make_plan(layout, iova, limits_of(PageSizeRule::memory_region));
     result.umem = make_plan(layout, iova, limits_of(PageSizeRule::umem));
+    const Region region = domain.register_memory({static_cast<std::byte*>(zone->addr), size}, Access::remote_read);
+    use(region, result);
     return result;
 }
 
-Measurement measure_arena(std::size_t size, std::size_t page_size, unsigned slack_percent)
+PlainUse measure_plain(const Domain& domain, std::size_t size)
 {
     throw_if_interrupted();
-    ProgressBar bar{"zeroing pages"};
+    PlainUse result{.size = std::min(size, spare_memory()), .plan = {}};
+    const Mapping memory{result.size};
+    const Region region = domain.register_memory(memory.bytes(), Access::remote_read);
+    result.plan = region.plan();
+    result.cache = read_at_random(region);
+    return result;
+}
+
+ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, unsigned slack_percent,
+                       std::chrono::duration<double> duration)
+{
+    throw_if_interrupted();
+    ArenaUse result;
     const auto start = Clock::now();
-    Arena arena = Arena::build("mrz_demo", {.size = size,
-                                            .page_size = page_size,
-                                            .slack_percent = slack_percent,
-                                            .progress = [&bar](const BuildProgress& progress) {
-                                                throw_if_interrupted();
-                                                bar.update(progress.taken, progress.wanted);
-                                            }});
-    Measurement result;
-    result.build_ms = milliseconds_since(start);
+    Arena arena = [&] {
+        ProgressBar bar{"zeroing pages"};
+        return Arena::build("mrz_demo", {.size = size,
+                                         .page_size = page_size,
+                                         .slack_percent = slack_percent,
+                                         .progress =
+                                             [&bar](const BuildProgress& progress) {
+                                                 throw_if_interrupted();
+                                                 bar.update(progress.taken, progress.wanted);
+                                             },
+                                         .domains = {domain}});
+    }();
+    result.memory.build_ms = milliseconds_since(start);
+    result.phases = arena.phases();
     throw_if_interrupted();
 
     const Window& window = arena.windows().front();
-    result.frames_known = window.frames_known();
-    result.extents = window.layout().extents().size();
+    result.memory.frames_known = window.frames_known();
+    result.memory.extents = window.layout().extents().size();
     {
-        const Zone zone = arena.reserve("mrz_demo", size);
-        result.memory_region = zone.plan(limits_of(PageSizeRule::memory_region));
-        result.umem = zone.plan(limits_of(PageSizeRule::umem));
+        const Zone zone =
+            arena.reserve("mrz_demo", size, Access::local_write | Access::remote_read | Access::remote_write);
+        result.memory.memory_region = zone.plan(limits_of(PageSizeRule::memory_region));
+        result.memory.umem = zone.plan(limits_of(PageSizeRule::umem));
+        const Zone scratch = arena.reserve("mrz_demo_scratch", 2 * longest_transfer);
+        use(zone.region(domain), result.memory);
+        result.refused = try_what_is_refused(domain, arena, scratch);
+        result.traffic = move_data(domain, zone, scratch, duration);
     }
     arena.close();
     return result;

@@ -18,8 +18,13 @@ struct DemoReport {
     std::string eal_iova_mode; //!< "PA" or "VA".
     std::string iommu;         //!< host::to_string() of it.
     bool translating = false;  //!< The IOMMU gives devices other addresses than the frames'.
+    std::string device;
+    std::string driver;
+    std::string reason;      //!< Why that device: Domain::reason().
+    bool frames_used = true; //!< Whether its tables hold frames.
     Measurement dpdk;
-    Measurement arena;
+    PlainUse plain;
+    ArenaUse arena;
 };
 
 Json to_json(const DemoReport& report);

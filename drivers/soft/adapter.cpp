@@ -14,15 +14,6 @@
 namespace mrz::soft {
 namespace {
 
-// A made-up adapter's caches: 8192 translations and 2048 keys.
-hca::HcaOptions engine_options()
-{
-    hca::HcaOptions options;
-    options.mtt_cache = {.sets = 1024, .ways = 8};
-    options.mpt_cache = {.sets = 256, .ways = 8};
-    return options;
-}
-
 bool frames_can_be_read()
 {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -65,7 +56,17 @@ std::shared_ptr<Adapter> Adapter::get()
     return adapter;
 }
 
-Adapter::Adapter() : process_{::getpid()}, engine_{bus_, engine_options()}, view_{choose_view(pinner_)}
+hca::HcaOptions Adapter::default_options()
+{
+    hca::HcaOptions options;
+    // Caches of 8192 translations and 2048 keys.
+    options.mtt_cache = {.sets = 1024, .ways = 8};
+    options.mpt_cache = {.sets = 256, .ways = 8};
+    return options;
+}
+
+Adapter::Adapter(const hca::HcaOptions& options)
+    : process_{::getpid()}, engine_{bus_, options}, view_{choose_view(pinner_)}
 {
     if (::getentropy(&token_, sizeof token_) != 0)
         throw Error{errno,

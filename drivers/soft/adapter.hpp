@@ -22,7 +22,9 @@ class Adapter {
     //! The adapter of this process, made anew where nobody holds one. A child of fork() has one of its own.
     static std::shared_ptr<Adapter> get();
 
-    Adapter();
+    //! Of a made-up adapter's size.
+    static hca::HcaOptions default_options();
+    explicit Adapter(const hca::HcaOptions& options = default_options());
 
     [[nodiscard]] hca::Hca& engine() noexcept { return engine_; }
     [[nodiscard]] ProcessBus& bus() noexcept { return bus_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The software adapter as a driver: one device, "soft", on every machine.
-#include "adapter.hpp"
+#include "device.hpp"
+
 #include "memory.hpp"
 #include "queue_pair.hpp"
 
@@ -90,10 +91,15 @@ std::shared_ptr<Device> open(std::string_view device)
                      .what = "opening device " + std::string{device},
                      .limit = "the software adapter's only device is " + std::string{device_name},
                      .remedy = "open " + std::string{device_name}}};
-    return std::make_shared<SoftDevice>(Adapter::get());
+    return make_device(Adapter::get());
 }
 
 } // namespace
+
+std::shared_ptr<Device> make_device(std::shared_ptr<Adapter> adapter)
+{
+    return std::make_shared<SoftDevice>(std::move(adapter));
+}
 
 Driver driver(); // as the table of drivers declares it
 

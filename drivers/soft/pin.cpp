@@ -23,6 +23,10 @@ std::span<std::byte> whole_pages(std::span<std::byte> memory)
     return {memory.data() - before, (before + memory.size() + page - 1) / page * page};
 }
 
+// For each hugepage that is pinned the kernel looks through the whole table of its ring, vacant places too
+// (io_uring/rsrc.c, headpage_already_acct): 512 hugepages in a table of 16,384 take 16 ms, so tables begin small.
+constexpr unsigned first_places = 256;
+
 // Not permitted (seccomp, kernel.io_uring_disabled), or a kernel before 5.19, without sparse tables of buffers.
 bool means_not_here(int error)
 {
@@ -59,7 +63,8 @@ Pin::~Pin()
 Pinner::Pinner() : process_{::getpid()}
 {
     int error = 0;
-    if (auto ring = PinRing::make(error)) {
+    if (auto ring = PinRing::make(error, first_places)) {
+        places_ = first_places;
         rings_.push_back(std::move(ring));
         return;
     }
@@ -114,14 +119,17 @@ PinRing& Pinner::ring_with_room()
     if (ring != rings_.end())
         return **ring;
     int error = 0;
-    auto made = PinRing::make(error);
+    const unsigned places = static_cast<unsigned>(std::min<std::size_t>(16 * places_, PinRing::buffers));
+    auto made = PinRing::make(error, places);
     if (!made)
         throw Error{error,
                     {.trouble = Trouble::internal,
-                     .what = "pinning more than " + std::to_string(rings_.size() * PinRing::buffers) + " pieces",
+                     .what = "pinning more than " + std::to_string(places_) + " pieces",
                      .limit = std::string{"another io_uring: "} + std::strerror(error),
                      .remedy = "free descriptors of this process, or register fewer pieces"}};
-    return *rings_.emplace_back(std::move(made));
+    rings_.push_back(std::move(made));
+    places_ += places;
+    return *rings_.back();
 }
 
 void Pinner::lock(Pin& pin)

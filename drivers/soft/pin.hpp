@@ -76,7 +76,8 @@ class Pinner {
     int refused_ = 0;
     pid_t process_;
     std::mutex mutex_;
-    std::list<std::unique_ptr<PinRing>> rings_;
+    std::list<std::unique_ptr<PinRing>> rings_; // small tables first
+    std::size_t places_ = 0;                    // in all of them
     // How many locks begin (less those that end) at an address: mlock does not count, so we do.
     std::map<std::uintptr_t, std::int64_t> lock_steps_;
 };

@@ -8,11 +8,11 @@
 
 namespace mrz::soft {
 
-std::unique_ptr<PinRing> PinRing::make(int& error)
+std::unique_ptr<PinRing> PinRing::make(int& error, unsigned places)
 {
     std::unique_ptr<PinRing> made{new PinRing};
-    made->vacant_.reserve(buffers);
-    for (unsigned place = buffers; place-- > 0;)
+    made->vacant_.reserve(places);
+    for (unsigned place = places; place-- > 0;)
         made->vacant_.push_back(place);
     // One entry: nothing is ever submitted.
     int result = ::io_uring_queue_init(1, &made->ring_, 0);
@@ -21,7 +21,7 @@ std::unique_ptr<PinRing> PinRing::make(int& error)
         error = -result;
         return nullptr;
     }
-    result = ::io_uring_register_buffers_sparse(&made->ring_, buffers);
+    result = ::io_uring_register_buffers_sparse(&made->ring_, places);
     if (result < 0) {
         error = -result;
         return nullptr;

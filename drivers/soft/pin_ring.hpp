@@ -20,8 +20,8 @@ class PinRing {
     static constexpr unsigned buffers = 1U << 14;
     static constexpr std::size_t longest_buffer = std::size_t{1} << 30;
 
-    //! Nothing, and the errno in \p error, if there can be none.
-    static std::unique_ptr<PinRing> make(int& error);
+    //! A table of \p places, at most `buffers`. Nothing, and the errno in \p error, if there can be none.
+    static std::unique_ptr<PinRing> make(int& error, unsigned places = buffers);
     ~PinRing();
     PinRing(const PinRing&) = delete;
     PinRing& operator=(const PinRing&) = delete;

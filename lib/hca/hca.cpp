@@ -208,6 +208,7 @@ void Hca::destroy_srq(const std::shared_ptr<SharedReceiveQueue>& srq)
     if (users != 0)
         refuse_busy("destroy a shared receive queue", "the queue pairs that receive from it",
                     static_cast<std::uint64_t>(users));
+    srq->queue().close();
     parts_->srqs.remove(srq->number());
     --users_of(parts_->pd_users, srq->pd(), "destroy a shared receive queue");
 }

@@ -43,9 +43,11 @@ void KeyTable::destroy(Mkey key)
 {
     translations_ -= get(key, "destroy").info.entry_count;
     const std::uint32_t index = index_of(key);
-    vacant_.push_back(index);
     slots_[index].record.reset();
     slots_[index].last_variant = variant_of(key);
+    slots_[index].next_vacant = 0;
+    (first_vacant_ == 0 ? first_vacant_ : slots_[last_vacant_].next_vacant) = index;
+    last_vacant_ = index;
     --in_use_;
 }
 
@@ -131,19 +133,25 @@ Mkey KeyTable::insert(MkeyRecord record, std::optional<std::uint8_t> variant)
     if (in_use_ == limits_.keys)
         refuse_full("create a key", "the adapter's keys", limits_.keys, std::uint64_t{limits_.keys} + 1);
     auto owned = std::make_unique<MkeyRecord>(std::move(record));
-    if (vacant_.empty()) {
-        slots_.emplace_back();
-        vacant_.reserve(slots_.capacity()); // so that destroy() need not allocate
-        vacant_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
-    }
-    const std::uint32_t index = vacant_.back();
-    owned->variant = variant ? *variant : random_variant(slots_[index].last_variant);
+    const bool used_before = takes_a_vacant_index();
+    const std::uint32_t index = used_before ? first_vacant_ : static_cast<std::uint32_t>(slots_.size());
+    owned->variant =
+        variant ? *variant : random_variant(used_before ? slots_[index].last_variant : std::optional<std::uint8_t>{});
     const Mkey key = make_mkey(index, owned->variant);
-    vacant_.pop_back();
+    if (used_before)
+        first_vacant_ = slots_[index].next_vacant;
+    else
+        slots_.emplace_back();
     translations_ += owned->info.entry_count;
     slots_[index].record = std::move(owned);
     ++in_use_;
     return key;
+}
+
+bool KeyTable::takes_a_vacant_index() const noexcept
+{
+    const std::size_t vacant = slots_.size() - 1 - in_use_;
+    return vacant >= resting_indices || slots_.size() > limits_.keys;
 }
 
 std::uint8_t KeyTable::random_variant(std::optional<std::uint8_t> other_than)

@@ -55,6 +55,8 @@ int ReceiveQueue::push(const ReceiveWorkRequest& request)
     if (request.sges.size() > limits_.sges)
         return EINVAL;
     const std::lock_guard lock{mutex_};
+    if (closed_)
+        return EINVAL;
     if (pending_ == ring_.size())
         return ENOMEM;
     ReceiveWork& work = ring_[(head_ + pending_) % ring_.size()];
@@ -100,6 +102,13 @@ void ReceiveQueue::reset()
 {
     const std::lock_guard lock{mutex_};
     head_ = 0;
+    pending_ = 0;
+}
+
+void ReceiveQueue::close()
+{
+    const std::lock_guard lock{mutex_};
+    closed_ = true;
     pending_ = 0;
 }
 

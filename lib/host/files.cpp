@@ -12,6 +12,14 @@ namespace mrz::host {
 
 bool read_in_chunks(const std::filesystem::path& file, const std::function<void(std::string_view)>& take)
 {
+    return read_in_chunks_while(file, [&take](std::string_view chunk) {
+        take(chunk);
+        return true;
+    });
+}
+
+bool read_in_chunks_while(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take)
+{
     const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -26,10 +34,12 @@ bool read_in_chunks(const std::filesystem::path& file, const std::function<void(
         const ssize_t got = read(fd, chunk.data(), chunk.size());
         if (got == 0)
             return true;
-        if (got > 0)
-            take({chunk.data(), static_cast<std::size_t>(got)});
-        else if (errno != EINTR)
-            return false;
+        if (got < 0) {
+            if (errno != EINTR)
+                return false;
+        } else if (!take({chunk.data(), static_cast<std::size_t>(got)})) {
+            return true;
+        }
     }
 }
 

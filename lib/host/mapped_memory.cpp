@@ -11,21 +11,34 @@
 namespace mrz::host {
 namespace {
 
+struct Range {
+    std::uint64_t begin;
+    std::uint64_t end;
+};
+
+std::optional<Range> parse_range(std::string_view column)
+{
+    const std::size_t dash = column.find('-');
+    if (dash == std::string_view::npos)
+        return std::nullopt;
+    const auto begin = to_number(column.substr(0, dash), 16);
+    const auto end = to_number(column.substr(dash + 1), 16);
+    if (!begin || !end)
+        return std::nullopt;
+    return Range{*begin, *end};
+}
+
 // "begin-end perms offset device inode   name" (Documentation/filesystems/proc.rst).
 std::optional<MappedMemory> parse(std::string_view line)
 {
     const auto columns = words(line);
     if (columns.size() < 5 || columns[1].size() != 4)
         return std::nullopt;
-    const auto range = split(columns[0], '-');
-    if (range.size() != 2)
+    const auto range = parse_range(columns[0]);
+    if (!range)
         return std::nullopt;
-    const auto begin = to_number(range[0], 16);
-    const auto end = to_number(range[1], 16);
-    if (!begin || !end)
-        return std::nullopt;
-    MappedMemory mapping{.begin = *begin,
-                         .end = *end,
+    MappedMemory mapping{.begin = range->begin,
+                         .end = range->end,
                          .readable = columns[1][0] == 'r',
                          .writable = columns[1][1] == 'w',
                          .shared = columns[1][3] == 's'};
@@ -56,20 +69,30 @@ std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std:
         return result;
     const std::uint64_t last = length - 1 > ~begin ? ~std::uint64_t{0} : begin + (length - 1);
     std::string rest;
+    // A process with DPDK's drivers has a thousand mappings: most lines are looked at no further than their range,
+    // and none after the range that is asked for, since they are in order. False once that is so.
     const auto take_line = [&](std::string_view line) {
-        auto mapping = parse(line);
-        if (!mapping || mapping->end <= begin || mapping->begin > last)
-            return;
-        mapping->page_size = page_size(*mapping, words(line).front(), root);
-        result.push_back(std::move(*mapping));
+        const auto range = parse_range(line.substr(0, line.find(' ')));
+        if (!range || range->end <= begin)
+            return true;
+        if (range->begin > last)
+            return false;
+        if (auto mapping = parse(line)) {
+            mapping->page_size = page_size(*mapping, words(line).front(), root);
+            result.push_back(std::move(*mapping));
+        }
+        return true;
     };
-    const bool read = read_in_chunks(root("/proc/self/maps"), [&](std::string_view chunk) {
+    const bool read = read_in_chunks_while(root("/proc/self/maps"), [&](std::string_view chunk) {
         for (std::size_t end = 0; (end = chunk.find('\n')) != std::string_view::npos; chunk.remove_prefix(end + 1)) {
             rest += chunk.substr(0, end);
-            take_line(rest);
+            const bool more = take_line(rest);
             rest.clear();
+            if (!more)
+                return false;
         }
         rest += chunk;
+        return true;
     });
     if (!read)
         return std::nullopt;

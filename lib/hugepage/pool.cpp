@@ -162,9 +162,17 @@ PoolChange resize_pool(std::size_t page_size, std::optional<int> node, std::uint
     PoolChange change;
     change.before = read_pool(page_size, node, root);
     change.asked = pages;
-    write_number(root(pool_folder(page_size, node, root) + "/nr_hugepages"), pages,
-                 "a pool of " + std::to_string(pages) + " hugepages of " + format_size(page_size) + of_node(node));
-    change.after = read_pool(page_size, node, root);
+    const auto ask = [&] {
+        write_number(root(pool_folder(page_size, node, root) + "/nr_hugepages"), pages,
+                     "a pool of " + std::to_string(pages) + " hugepages of " + format_size(page_size) +
+                         of_node(node));
+        change.after = read_pool(page_size, node, root);
+    };
+    ask();
+    // The kernel stops half-way for anything that it would return to this thread for, which need not be a signal: an
+    // io_uring that was closed just before will do.
+    if (!change.met() && pages > change.before.total)
+        ask();
     return change;
 }
 

@@ -3,6 +3,8 @@
 //! Two connected queue pairs of a device, memory with room around it, and work that is waited for.
 #pragma once
 
+#include "report.hpp"
+
 #include <mrzone/region.hpp>
 
 #include <gmock/gmock.h>
@@ -15,8 +17,10 @@
 #include <cstring>
 #include <memory>
 #include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -55,12 +59,23 @@ class Buffer {
     ~Buffer() { ::munmap(address_, length_); }
 
     [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), length_}; }
-    [[nodiscard]] std::vector<std::byte> copy() const { return {bytes().begin(), bytes().end()}; }
+    [[nodiscard]] std::vector<std::byte> copy() const
+    {
+        std::vector<std::byte> result(length_);
+        std::memcpy(result.data(), address_, length_);
+        return result;
+    }
 
   private:
     void* address_;
     std::size_t length_;
 };
+
+//! Whole memories are compared so often that, under a sanitizer, one byte at a time would take minutes.
+inline bool same(std::span<const std::byte> a, std::span<const std::byte> b)
+{
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 //! Two queue pairs that are connected to each other.
 struct Pair {
@@ -106,8 +121,21 @@ inline Segment segment(const Region& region, std::size_t offset, std::size_t len
 class Conformance : public testing::TestWithParam<std::string> {
   protected:
     static constexpr std::size_t page = 4096;
-    static constexpr std::size_t region_length = 3 * page + 100;
-    static constexpr std::size_t margin = page + 40; // of memory on both sides of a region
+    static constexpr std::size_t region_length = 3 * page + 104; // whole words, but not whole pages
+    static constexpr std::size_t margin = page + 40;             // of memory on both sides of a region
+
+    //! Expects a cell to be as it should, and puts it into the report.
+    static void ends(Cell cell)
+    {
+        EXPECT_THAT(cell.expected, testing::Contains(cell.happened))
+            << cell.table << ": " << cell.row << ", " << cell.column;
+        Report::instance().add(GetParam(), std::move(cell));
+    }
+    //! An operation that must end in one error: a row of its own.
+    static void ends_in(const std::string& how, WcStatus expected, WcStatus happened)
+    {
+        ends({"each error", std::string{to_string(expected)} + ": " + how, "ended", happened, {expected}});
+    }
 
     //! An operation on the far memory, with room in \p local for what it carries. Points to \p local.
     static SendRequest request(Opcode opcode, const Segment& local, Iova at, RKey rkey)

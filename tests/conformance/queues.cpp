@@ -30,10 +30,10 @@ TEST_P(Queues, FlushWhatIsOutstandingWhenTheyFail)
     for (std::uint64_t id = 0; id < 5; ++id) {
         const Completion flushed = Pair::wait(*pair.far);
         EXPECT_EQ(flushed.id, id);
-        EXPECT_EQ(flushed.status, WcStatus::flush_error);
+        ends_in("a receive that is outstanding when the queue pair fails", WcStatus::flush_error, flushed.status);
     }
     pair.far->post_receive({.id = 9, .segments = {}});
-    EXPECT_EQ(Pair::wait(*pair.far).status, WcStatus::flush_error);
+    ends_in("a receive posted to a queue pair that failed", WcStatus::flush_error, Pair::wait(*pair.far).status);
 }
 
 TEST_P(Queues, FlushWhatFollowsAnError)
@@ -42,10 +42,10 @@ TEST_P(Queues, FlushWhatFollowsAnError)
     const Pair pair{domain, domain};
     const Segment room = segment(local, 0, 8);
     SendRequest wrong = request(Opcode::rdma_write, room, {}, RKey{0});
-    EXPECT_EQ(pair.status(wrong), WcStatus::remote_access_error);
+    ends_in("a write by an rkey that is none", WcStatus::remote_access_error, pair.status(wrong));
     wrong.id = 8;
     const Completion next = pair.run(wrong);
-    EXPECT_EQ(next.status, WcStatus::flush_error);
+    ends_in("what is posted after an error", WcStatus::flush_error, next.status);
     EXPECT_EQ(next.id, 8u);
 }
 
@@ -71,7 +71,8 @@ TEST_P(Queues, GiveUpOnAPeerWithoutReceivesAsOftenAsToldAndNoLater)
     const Segment room = segment(local, 0, 8);
     for (const std::uint8_t retries : {std::uint8_t{0}, std::uint8_t{2}}) {
         const Pair pair{domain, domain, {.rnr_retry = retries}};
-        EXPECT_EQ(pair.status(request(Opcode::send, room, {}, {})), WcStatus::rnr_retry_exceeded);
+        ends_in("a send to a peer without receives", WcStatus::rnr_retry_exceeded,
+                pair.status(request(Opcode::send, room, {}, {})));
     }
     const Pair patient{domain, domain};
     patient.near->post_send(request(Opcode::send, room, {}, {}));
@@ -91,9 +92,10 @@ TEST_P(Queues, RefuseAMessageThatIsLongerThanTheReceive)
     const Segment into = segment(local, 1000, 99);
     pair.far->post_receive({.id = 1, .segments = {&into, 1}});
     const std::vector<std::byte> before = near_memory.copy();
-    EXPECT_EQ(pair.status(request(Opcode::send, from, {}, {})), WcStatus::remote_invalid_request_error);
-    EXPECT_EQ(Pair::wait(*pair.far).status, WcStatus::local_length_error);
-    EXPECT_EQ(near_memory.copy(), before);
+    ends_in("a send that is longer than the peer's receive", WcStatus::remote_invalid_request_error,
+            pair.status(request(Opcode::send, from, {}, {})));
+    ends_in("a receive that is shorter than the message", WcStatus::local_length_error, Pair::wait(*pair.far).status);
+    EXPECT_TRUE(same(near_memory.bytes(), before));
 }
 
 TEST_P(Queues, RefuseWhatDoesNotFitTheirOptions)
@@ -155,7 +157,55 @@ TEST_P(Queues, OutliveTheirPeer)
     Pair pair{domain, domain, {.retry = 0}};
     pair.far.reset();
     const Segment room = segment(local, 0, 8);
-    EXPECT_EQ(pair.status(request(Opcode::rdma_write, room, local.iova(), local.rkey())), WcStatus::retry_exceeded);
+    ends_in("a write to a peer that is gone", WcStatus::retry_exceeded,
+            pair.status(request(Opcode::rdma_write, room, local.iova(), local.rkey())));
+}
+
+TEST_P(Queues, RefuseAtomicsThatAreNotOfOneAlignedWord)
+{
+    const Region local = own(all_rights);
+    const Region far = expose(domain, all_rights);
+    const std::vector<std::byte> near_before = near_memory.copy();
+    const std::vector<std::byte> far_before = far_memory.copy();
+    for (const Opcode opcode : {Opcode::atomic_compare_and_swap, Opcode::atomic_fetch_and_add}) {
+        for (const std::uint64_t offset : {1U, 4U, 7U}) {
+            const Pair pair{domain, domain};
+            const Segment room = segment(local, 0, 8);
+            ends_in("an atomic operation on no aligned word", WcStatus::remote_invalid_request_error,
+                    pair.status(request(opcode, room, far.iova() + offset, far.rkey())));
+        }
+        for (const std::size_t length : {1U, 7U, 9U}) {
+            const Pair pair{domain, domain};
+            const Segment room = segment(local, 0, length);
+            ends_in("an atomic operation that is not of 8 bytes", WcStatus::local_length_error,
+                    pair.status(request(opcode, room, far.iova(), far.rkey())));
+        }
+    }
+    EXPECT_TRUE(same(near_memory.bytes(), near_before));
+    EXPECT_TRUE(same(far_memory.bytes(), far_before));
+}
+
+TEST_P(Queues, OfPeersThatGiveAWrongReceiveBothLearnOfIt)
+{
+    const Region local = own();
+    const Region far = expose(domain, Access::local_read);
+    const Pair pair{domain, domain};
+    const Segment from = segment(local, 0, 64);
+    const Segment into = segment(far, 0, 64);
+    pair.far->post_receive({.id = 3, .segments = {&into, 1}});
+    ends_in("a send into a receive that the peer may not write", WcStatus::remote_operation_error,
+            pair.status(request(Opcode::send, from, {}, {})));
+    ends_in("a receive that its owner may not write", WcStatus::local_protection_error, Pair::wait(*pair.far).status);
+}
+
+TEST_P(Queues, HaveSendersThatLearnOfAPeersFailure)
+{
+    const Region local = own();
+    const Pair pair{domain, domain, {.retry = 0}};
+    pair.far->fail();
+    const Segment room = segment(local, 0, 8);
+    ends_in("a write to a peer that failed", WcStatus::retry_exceeded,
+            pair.status(request(Opcode::rdma_write, room, local.iova(), local.rkey())));
 }
 
 } // namespace

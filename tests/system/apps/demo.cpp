@@ -35,7 +35,7 @@ class MrzDemo : public MrzProgram {
 
 TEST_F(MrzDemo, ShowsBothWaysAndPutsThePoolBack)
 {
-    const auto [status, object] = mrz_json({"demo", "--size", "64M"});
+    const auto [status, object] = mrz_json({"demo", "--size", "64M", "--seconds", "0"});
     ASSERT_EQ(status, 0) << object;
     EXPECT_EQ(object.at("size"), 64_MiB);
     for (const char* const way : {"arena", "dpdk"}) {
@@ -49,10 +49,55 @@ TEST_F(MrzDemo, ShowsBothWaysAndPutsThePoolBack)
     EXPECT_LE(object.at("arena").at("mtt_entries"), object.at("dpdk").at("mtt_entries"));
 }
 
+TEST_F(MrzDemo, MovesDataUnderKeysThatAreChecked)
+{
+    const auto [status, object] = mrz_json({"demo", "--size", "64M", "--seconds", "0.3"});
+    ASSERT_EQ(status, 0) << object;
+    EXPECT_EQ(object.at("driver"), "soft");
+    EXPECT_NE(object.at("reason").get<std::string>().find("stands in"), std::string::npos);
+    EXPECT_GT(object.at("ops"), 0);
+    EXPECT_GT(object.at("bytes"), object.at("ops"));
+    EXPECT_GE(object.at("seconds"), 0.3);
+    for (const char* const phase : {"pages", "frames", "place", "pin", "tables", "heap"})
+        EXPECT_GT(object.at("phases_ns").at(phase), 0) << phase;
+    // The adapter built what the kernel's rule promised, and ordinary memory does not fit its cache so well.
+    EXPECT_EQ(object.at("arena").at("built_entries"), object.at("arena").at("mtt_entries"));
+    EXPECT_EQ(object.at("dpdk").at("built_entries"), object.at("dpdk").at("mtt_entries"));
+    EXPECT_EQ(object.at("plain").at("size"), 64_MiB);
+    EXPECT_GT(object.at("plain").at("cache").at("misses"), 1000);
+    EXPECT_LT(object.at("cache").at("misses"), 100);
+    EXPECT_GT(object.at("cache").at("hits"), 50'000);
+    ASSERT_EQ(object.at("refused").size(), 3U);
+    for (const Json& refused : object.at("refused"))
+        EXPECT_EQ(refused.at("status"), "remote access error") << refused;
+}
+
+TEST_F(MrzDemo, RefusesADeviceThatIsNotThere)
+{
+    const auto result = mrz_json({"demo", "--size", "64M", "--device", "mlx5_9"});
+    expect_error(result, 7);
+    EXPECT_NE(result.second.at("error").at("limit").get<std::string>().find("there are: soft"), std::string::npos);
+    expect_error(mrz_json({"demo", "--seconds", "-1"}), 2);
+}
+
+TEST_F(MrzDemo, NamesTheLockedMemoryLimitOfAnOrdinaryUser)
+{
+    const PoolGuard pool{2_MiB, 100};
+    const auto result = mrz_json({"demo", "--size", "64M"}, {}, [] {
+        const rlimit limit{.rlim_cur = 1_MiB, .rlim_max = 1_MiB};
+        setrlimit(RLIMIT_MEMLOCK, &limit);
+        become_nobody();
+    });
+    expect_error(result, 4);
+    EXPECT_EQ(result.second.at("error").at("value"), 1_MiB);
+    EXPECT_NE(result.second.at("error").at("remedy").get<std::string>().find("ulimit -l"), std::string::npos);
+}
+
 TEST_F(MrzDemo, TellsAPersonBothRulesAndTheRatio)
 {
-    const ProgramResult result = mrz({"demo", "--size", "64M"});
+    const ProgramResult result = mrz({"demo", "--size", "64M", "--seconds", "0"});
     ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.out.find("refused     stale key: remote access error"), std::string::npos) << result.out;
     EXPECT_NE(result.out.find("ibv_reg_mr"), std::string::npos);
     EXPECT_NE(result.out.find("umem"), std::string::npos);
     EXPECT_NE(result.out.find("64 MiB: "), std::string::npos) << result.out;
@@ -78,7 +123,11 @@ TEST_F(MrzDemo, TellsAnOrdinaryUserWithoutPagesWhoCanReserveThem)
 TEST_F(MrzDemo, SaysWhatItCanToAnOrdinaryUserWithPages)
 {
     const PoolGuard pool{2_MiB, 100};
-    const auto [status, object] = mrz_json({"demo", "--size", "64M"}, {}, become_nobody);
+    const auto [status, object] = mrz_json({"demo", "--size", "64M", "--seconds", "0"}, {}, [] {
+        const rlimit limit{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+        setrlimit(RLIMIT_MEMLOCK, &limit);
+        become_nobody();
+    });
     ASSERT_EQ(status, 0) << object;
     EXPECT_FALSE(object.at("arena").at("frames_known"));
     EXPECT_EQ(object.at("arena").at("mtt_entries"), 32);
@@ -101,8 +150,8 @@ TEST_F(MrzDemo, NamesTheControlGroupThatRefuses)
 TEST_F(MrzDemo, RunsBesideAnother)
 {
     for (int i = 0; i < 3; ++i) {
-        RunningProgram one{command({"demo", "--size", "256M", "--json"})};
-        RunningProgram other{command({"demo", "--size", "256M", "--json"})};
+        RunningProgram one{command({"demo", "--size", "256M", "--seconds", "0.2", "--json"})};
+        RunningProgram other{command({"demo", "--size", "256M", "--seconds", "0.2", "--json"})};
         const ProgramResult first = one.wait();
         const ProgramResult second = other.wait();
         EXPECT_EQ(first.status, 0) << first.err;
@@ -166,7 +215,7 @@ TEST_F(MrzDemo, IsUndoneByTheNextRunWhenKilledAtAnyMoment)
         ASSERT_FALSE(std::filesystem::exists(run_dir));
     }
     EXPECT_GT(left_something, 0) << "no kill hit the time in which there is something to undo";
-    EXPECT_EQ(mrz({"demo", "--size", "64M"}).status, 0);
+    EXPECT_EQ(mrz({"demo", "--size", "64M", "--seconds", "0"}).status, 0);
 }
 
 TEST_F(MrzDemo, IsUndoneByRestoreToo)
@@ -179,7 +228,7 @@ TEST_F(MrzDemo, IsUndoneByRestoreToo)
     const auto [status, object] = mrz_json({"pools", "restore"});
     EXPECT_EQ(status, 0);
     EXPECT_EQ(object.at("undone").size(), 1U);
-    EXPECT_EQ(mrz({"demo", "--size", "64M"}).status, 0); // tidies the EAL's folder
+    EXPECT_EQ(mrz({"demo", "--size", "64M", "--seconds", "0"}).status, 0); // tidies the EAL's folder
 }
 
 } // namespace

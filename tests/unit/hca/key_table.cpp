@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace mrz;
 using namespace mrz::hca;
@@ -83,6 +84,46 @@ TEST(KeyTable, VariantsAreNotPredictableAndDifferOnReuse)
         last = key;
     }
     EXPECT_GT(seen.size(), 100u);
+}
+
+TEST(KeyTable, StaleKeysFindNothingWhileOtherIndicesAreVacant)
+{
+    KeyTable keys{{}};
+    const auto create = [&keys] { return keys.create(pages_of(0, 1, 12, 1)); };
+    (void)create(); // lives all the time
+    const Mkey stale = create();
+    keys.destroy(stale);
+    for (std::size_t i = 1; i < KeyTable::resting_indices; ++i) {
+        const Mkey other = create();
+        ASSERT_NE(index_of(other), index_of(stale)) << i;
+        ASSERT_EQ(keys.find(index_of(stale)), nullptr);
+        keys.destroy(other);
+    }
+    // So many are vacant that it is its turn, which comes round once in as many keys.
+    for (int turn = 0; turn < 3; ++turn) {
+        const Mkey again = create();
+        ASSERT_EQ(index_of(again), index_of(stale)) << "the table need not grow for ever";
+        keys.destroy(again);
+        for (std::size_t i = 1; i < KeyTable::resting_indices; ++i) {
+            const Mkey other = create();
+            ASSERT_NE(index_of(other), index_of(stale)) << i;
+            keys.destroy(other);
+        }
+    }
+}
+
+TEST(KeyTable, IndicesAreUsedAgainInTheOrderInWhichTheyBecameVacant)
+{
+    KeyTable keys{{.keys = 5}};
+    std::vector<Mkey> all;
+    for (int i = 0; i < 5; ++i)
+        all.push_back(keys.create_free({}));
+    const std::vector<std::size_t> order = {3, 0, 4, 1};
+    for (const std::size_t which : order)
+        keys.destroy(all[which]);
+    for (const std::size_t which : order)
+        EXPECT_EQ(index_of(keys.create_free({})), index_of(all[which]));
+    EXPECT_EQ(keys.query(all[2]).free, true);
 }
 
 TEST(KeyTable, ReissuingEndsTheOldKey)

@@ -64,6 +64,11 @@ TEST_F(Objects, DestroyedOnesAreRefused)
     expect_errno(ENOENT, [&] { (void)hca.create_qp(options); });
     options.send_cq = nullptr;
     expect_errno(ENOENT, [&] { (void)hca.create_qp(options); });
+    const auto srq = hca.create_srq({.pd = pd});
+    EXPECT_EQ(hca.post_receive(*srq, {}), 0);
+    hca.destroy_srq(srq);
+    EXPECT_EQ(hca.post_receive(*srq, {}), EINVAL);
+    EXPECT_EQ(srq->size(), 0u);
     MadeUpMemory other_memory;
     Hca other{other_memory};
     options.send_cq = other.create_cq({});
@@ -125,7 +130,7 @@ TEST_F(Objects, HaveLimits)
 TEST_F(Objects, CountersTellWhatWasDone)
 {
     MadeUpMemory own_memory;
-    Hca counting{own_memory, {.mpt_cache = {1, 4}, .mtt_cache = {1, 4}}};
+    Hca counting{own_memory, {.keys = {.keys = 1}, .mpt_cache = {1, 4}, .mtt_cache = {1, 4}}};
     const Pd own = counting.alloc_pd();
     const Pages pages = Pages::make(own_memory, 0x1000'0000, 12, 0, 2 * 4096, 1);
     const Mkey key = counting.create_mkey(pages.spec(own, all_rights));

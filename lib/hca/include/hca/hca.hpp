@@ -101,7 +101,8 @@ class Hca {
     //! Returns 0 or an errno as ibv_post_send does: EINVAL (state, opcode, flags, too many sges, too many inline
     //! bytes), ENOMEM (the queue is full).
     [[nodiscard]] int post_send(QueuePair& qp, const SendWorkRequest& request);
-    //! Returns 0 or an errno: EINVAL (state, too many sges, there is a shared queue), ENOMEM (the queue is full).
+    //! Returns 0 or an errno: EINVAL (state, too many sges, there is a shared queue, or the shared queue was
+    //! destroyed), ENOMEM (the queue is full).
     [[nodiscard]] int post_receive(QueuePair& qp, const ReceiveWorkRequest& request);
     [[nodiscard]] int post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request);
     //! Lets waiting work go on whose time has come, then takes completions.

@@ -24,6 +24,11 @@ struct KeyLimits {
 //! Not thread-safe: Hca holds its access lock around it.
 class KeyTable {
   public:
+    //! An index rests, once its key is destroyed, until so many others are vacant or all that the limit allows were
+    //! used; then the one that rested longest comes first. Till then a stale key finds nothing; later it may find
+    //! another key, once in 255 uses of its index.
+    static constexpr std::size_t resting_indices = 4096;
+
     explicit KeyTable(const KeyLimits& limits);
 
     //! A new key. Throws Error: EINVAL (the page shift, the length, entries that do not cover it, a start that does
@@ -57,17 +62,22 @@ class KeyTable {
     struct Slot {
         std::unique_ptr<MkeyRecord> record;
         std::optional<std::uint8_t> last_variant; // so that an index used again gives another key
+        std::uint32_t next_vacant = 0;            // of the vacant ones; 0 ends their list
     };
 
     [[nodiscard]] MkeyRecord& get(Mkey key, const char* what) const;
     [[nodiscard]] MkeyRecord make_record(MkeySpec spec, std::uint64_t entries_given_up);
     [[nodiscard]] unsigned nesting_of(const MkeySpec& spec) const;
     Mkey insert(MkeyRecord record, std::optional<std::uint8_t> variant);
+    [[nodiscard]] bool takes_a_vacant_index() const noexcept;
     std::uint8_t random_variant(std::optional<std::uint8_t> other_than);
 
     KeyLimits limits_;
     std::vector<Slot> slots_; // slot 0 stays empty, so that no key is 0
-    std::vector<std::uint32_t> vacant_;
+    // Indices that were used, from the one vacant longest; a list through the slots, so that destroy() never
+    // allocates.
+    std::uint32_t first_vacant_ = 0;
+    std::uint32_t last_vacant_ = 0;
     std::size_t in_use_ = 0;
     std::uint64_t translations_ = 0;
     std::uint64_t next_translation_ = 0;

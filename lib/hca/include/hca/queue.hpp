@@ -66,7 +66,7 @@ class ReceiveQueue {
   public:
     explicit ReceiveQueue(const QueueLimits& limits);
 
-    //! Returns 0, ENOMEM (full) or EINVAL (too many sges).
+    //! Returns 0, ENOMEM (full) or EINVAL (too many sges, closed).
     [[nodiscard]] int push(const ReceiveWorkRequest& request);
     enum class Popped : std::uint8_t { nothing, work, work_and_limit };
     //! Takes the oldest one. work_and_limit: fewer are left than the limit that was armed, which thereby is no more.
@@ -76,6 +76,8 @@ class ReceiveQueue {
     void arm_limit(std::uint32_t limit);
     [[nodiscard]] std::uint32_t limit() const;
     void reset();
+    //! Forgets its work and takes no more.
+    void close();
 
   private:
     const QueueLimits limits_;
@@ -84,6 +86,7 @@ class ReceiveQueue {
     std::size_t head_ = 0;
     std::uint32_t pending_ = 0;
     std::uint32_t limit_ = 0;
+    bool closed_ = false;
 };
 
 } // namespace mrz::hca
