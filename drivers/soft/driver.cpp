@@ -60,7 +60,8 @@ class SoftDevice final : public Device {
     [[nodiscard]] Limits limits() const override { return {}; }
     [[nodiscard]] DmaView dma_view() const noexcept override { return adapter_->view(); }
     // For pages of 4 KiB; io_uring charges a hugepage once a ring, but which ring a region comes to is not known.
-    [[nodiscard]] bool pins_again() const override { return true; }
+    // What is only locked is charged once.
+    [[nodiscard]] bool pins_again() const override { return adapter_->pinner().holds_frames(); }
     [[nodiscard]] std::unique_ptr<ProtectionDomain> allocate_domain() override
     {
         return std::make_unique<SoftDomain>(adapter_);

@@ -38,6 +38,27 @@ TEST_P(CleanUp, UnpinsWithTheRegionAndNotBefore)
     EXPECT_EQ(held(), before);
 }
 
+TEST_P(CleanUp, OfOneOfTwoRegionsOverOneRangeLeavesTheOther)
+{
+    const std::uint64_t before = held();
+    {
+        std::optional<Region> first = domain.register_memory(far_memory.bytes(), all_rights);
+        const Region second = domain.register_memory(far_memory.bytes(), all_rights);
+        EXPECT_NE(first->lkey(), second.lkey());
+        EXPECT_NE(first->rkey(), second.rkey());
+        const std::uint64_t once = second.pinned_bytes();
+        EXPECT_EQ(held(), before + (domain.pins_again() ? 2 * once : once));
+        first.reset();
+        EXPECT_EQ(held(), before + once);
+        const Pair pair{domain, domain};
+        const Region local = own();
+        const Segment room = segment(local, 0, page);
+        EXPECT_EQ(pair.status(request(Opcode::rdma_read, room, second.iova(), second.rkey())), WcStatus::success);
+        EXPECT_TRUE(same(near_memory.bytes().first(page), far_memory.bytes().first(page)));
+    }
+    EXPECT_EQ(held(), before);
+}
+
 TEST_P(CleanUp, LeavesNothingAfterManyRegions)
 {
     const std::uint64_t before = held();

@@ -6,28 +6,25 @@
 
 #include "support/cgroup_guard.hpp"
 #include "support/in_child.hpp"
+#include "support/lowered.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
+#include "support/run_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include <grp.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace mrz::test {
@@ -59,32 +56,6 @@ class Mapping {
     void* address_;
     std::size_t length_;
 };
-
-//! A user whom nobody else is, since the kernel counts what a user has pinned, and lets go of it late.
-void become_somebody(rlim_t limit)
-{
-    static std::atomic<uid_t> next = 0;
-    const rlimit locked{limit, limit};
-    ASSERT_EQ(::setrlimit(RLIMIT_MEMLOCK, &locked), 0);
-    ASSERT_EQ(::setgroups(0, nullptr), 0);
-    ASSERT_EQ(::setgid(65534), 0);
-    ASSERT_EQ(::setuid(1'000'000'000 + static_cast<uid_t>(::getpid()) + (next += 10'000'000)), 0);
-    ::prctl(PR_SET_DUMPABLE, 1); // as a process that always was this user's
-}
-
-//! From now on io_uring ends as under the profile of a container.
-void forbid_io_uring(unsigned error)
-{
-    std::array filter{
-        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const sock_fprog program{.len = filter.size(), .filter = filter.data()};
-    ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
 
 class SoftLimits : public testing::Test {
   protected:
@@ -232,6 +203,34 @@ TEST_F(SoftLimits, OfAControlGroupOnHugepagesAreExplained)
         EXPECT_EQ(held(), 0U);
     });
     EXPECT_EQ(guard.free(), 8U);
+}
+
+//! Runs the suite that every driver must pass in a process that \p lower was called in.
+void expect_conformance(const std::function<void()>& lower)
+{
+    const char* const path = std::getenv("MRZ_CONFORMANCE");
+    ASSERT_NE(path, nullptr);
+    // By a descriptor, since another user may not enter the folder that it is in.
+    const int program = ::open(path, O_PATH);
+    ASSERT_GE(program, 0);
+    RunningProgram suite{{"/proc/self/fd/" + std::to_string(program), "--gtest_brief=1"}, {}, [&lower] {
+                             ::unsetenv("GTEST_OUTPUT"); // where another user may not write
+                             lower();
+                         }};
+    const ProgramResult result = suite.wait();
+    ::close(program);
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    EXPECT_THAT(result.out, HasSubstr("PASSED"));
+}
+
+TEST_F(SoftLimits, WithoutRootTheAdapterConformsAllTheSame)
+{
+    expect_conformance([] { become_somebody(64_MiB); });
+}
+
+TEST_F(SoftLimits, WithoutIoUringTheAdapterConformsAllTheSame)
+{
+    expect_conformance([] { forbid_io_uring(EPERM); });
 }
 
 } // namespace
