@@ -5,14 +5,30 @@
 #include "support/in_child.hpp"
 #include "support/pool_guard.hpp"
 
+#include <array>
 #include <csignal>
+#include <linux/capability.h>
 #include <optional>
 #include <random>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 namespace mrz::test {
 namespace {
+
+//! As in a container that was granted IPC_LOCK. A limit cannot be raised by every root.
+void become_nobody_who_may_lock_memory()
+{
+    prctl(PR_SET_KEEPCAPS, 1);
+    become_nobody();
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    std::array<__user_cap_data_struct, 2> data{};
+    data[0] = {.effective = 1U << CAP_IPC_LOCK, .permitted = 1U << CAP_IPC_LOCK, .inheritable = 1U << CAP_IPC_LOCK};
+    syscall(SYS_capset, &header, data.data());
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_IPC_LOCK, 0, 0);
+}
 
 class MrzDemo : public MrzProgram {
   protected:
@@ -123,11 +139,8 @@ TEST_F(MrzDemo, TellsAnOrdinaryUserWithoutPagesWhoCanReserveThem)
 TEST_F(MrzDemo, SaysWhatItCanToAnOrdinaryUserWithPages)
 {
     const PoolGuard pool{2_MiB, 100};
-    const auto [status, object] = mrz_json({"demo", "--size", "64M", "--seconds", "0"}, {}, [] {
-        const rlimit limit{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
-        setrlimit(RLIMIT_MEMLOCK, &limit);
-        become_nobody();
-    });
+    const auto [status, object] =
+        mrz_json({"demo", "--size", "64M", "--seconds", "0"}, {}, become_nobody_who_may_lock_memory);
     ASSERT_EQ(status, 0) << object;
     EXPECT_FALSE(object.at("arena").at("frames_known"));
     EXPECT_EQ(object.at("arena").at("mtt_entries"), 32);
