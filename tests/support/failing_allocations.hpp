@@ -16,13 +16,13 @@ namespace mrz::test {
 //! How many allocations of this thread succeed before one fails, after which all succeed again; none: all do.
 extern thread_local std::optional<unsigned> allocations_left;
 
-//! Makes a call of the C API again and again, each time with another allocation failing, until none is left to fail
-//! and it must succeed. \p sparse: the later allocations are, the fewer of them fail; for calls that make thousands.
-inline void fail_each_allocation(const std::function<int()>& call, bool sparse = false)
+//! Makes a call of the C API again and again, each time with the next allocation failing, until none is left to fail
+//! and it must succeed.
+inline void fail_each_allocation(const std::function<int()>& call)
 {
-    unsigned which = 0;
-    while (true) {
-        allocations_left = which;
+    unsigned failed = 0;
+    for (;; ++failed) {
+        allocations_left = failed;
         const int result = call();
         const bool was_reached = !allocations_left;
         allocations_left.reset();
@@ -30,11 +30,10 @@ inline void fail_each_allocation(const std::function<int()>& call, bool sparse =
             EXPECT_EQ(result, 0) << mrz_last_error();
             break;
         }
-        ASSERT_EQ(result, -ENOMEM) << "allocation " << which << ": " << mrz_last_error();
-        ASSERT_STREQ(mrz_last_error(), "out of memory") << "allocation " << which;
-        which += sparse ? 1 + which / 16 : 1;
+        ASSERT_EQ(result, -ENOMEM) << "allocation " << failed << ": " << mrz_last_error();
+        ASSERT_STREQ(mrz_last_error(), "out of memory") << "allocation " << failed;
     }
-    EXPECT_GT(which, 0u);
+    EXPECT_GT(failed, 0u);
 }
 
 } // namespace mrz::test
