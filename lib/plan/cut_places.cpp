@@ -17,9 +17,11 @@ bool has_long_runs(const MemoryRuns& memory, const Limits& limits)
     return limits.max_segment && memory.longest_run() > *limits.max_segment;
 }
 
-// The first and the last place in a run that is a multiple of each page, in DMA addresses.
+// The ends of a run, and the first and the last place in it that is a multiple of each page, in DMA addresses.
 void add_multiples(std::vector<Place>& places, const Run& run, unsigned largest)
 {
+    places.push_back(run.begin);
+    places.push_back(run.end);
     for (unsigned shift = 13; shift <= largest; ++shift) {
         const std::uint64_t page = std::uint64_t{1} << shift;
         const std::uint64_t before_first = (page - run.dma % page) % page;
@@ -28,6 +30,18 @@ void add_multiples(std::vector<Place>& places, const Run& run, unsigned largest)
         places.push_back(run.begin + before_first);
         places.push_back(run.end - run.dma_at(run.end) % page);
     }
+}
+
+// Without pages that the layout has only a part of: a umem that begins or ends in one has pages of no other size.
+Run whole_pages(Run run, const MemoryRuns& memory)
+{
+    if (run.begin == 0 && memory.head() != 0) {
+        run.begin += 4096;
+        run.dma += 4096;
+    }
+    if (run.end == memory.end() && memory.tail() != 0)
+        run.end -= std::min<std::uint64_t>(4096, run.length());
+    return run;
 }
 
 // Steps of as many of the largest pages as a key may have.
@@ -57,7 +71,8 @@ std::vector<Place> ascending(std::vector<Place> places)
 // run: Q touches a cell of 2^q less for each multiple of 2^q that the cut passes, P one more for each of 2^p, which
 // are among these. If p < q move it to the beginning, likewise.
 //
-// For the umem's rule: joints, and of each page size the first and the last multiple in each run. Take the cut of the
+// For the umem's rule: joints, and of each page size the first and the last multiple in each run, where the part of a
+// page that the layout begins or ends with counts as a run of its own. Take the cut of the
 // lowest alignment 2^a that is no such place. Then the multiples of 2^a on both sides are in the run, and more
 // aligned. P and Q reach at least as far: where one ended nearer, that end would be less aligned, and neither the
 // first nor the last in the run of its alignment. So the cut may move either way without making a page smaller, and
@@ -72,7 +87,7 @@ std::vector<Place> places_that_suffice(const MemoryRuns& memory, const Limits& l
     for (const Run& run : memory.runs()) {
         places.push_back(run.begin);
         if (umem || (segments && run.length() > *limits.max_segment))
-            add_multiples(places, run, limits.max_page_shift.value());
+            add_multiples(places, umem ? whole_pages(run, memory) : run, limits.max_page_shift.value());
     }
     places.push_back(memory.end());
     return umem || segments ? ascending(std::move(places)) : places;
@@ -95,6 +110,9 @@ std::vector<Place> places_within_limits(const MemoryRuns& memory, const Limits& 
 // cells.
 unsigned unit_shift(const MemoryRuns& memory, const Limits& limits, std::uint64_t max_piece)
 {
+    // A part of a page is no multiple of anything; only under the umem's rule does that matter.
+    if (limits.rule == PageSizeRule::umem && (memory.head() != 0 || memory.tail() != 0))
+        return 12;
     unsigned shift = std::min(memory.common_shift(), limits.max_page_shift.value());
     if (max_piece != 0)
         shift = std::min(shift, lowest_bit(max_piece));

@@ -138,8 +138,8 @@ std::string Plan::explain() const
         line += " in the key at offset " + std::to_string(key.offset);
     line += ": " + reason(limit, umem);
     if (better)
-        line += "; placed at " + format_hex(better->iova.value()) + " it would be 1 key, " +
-                counted(better->entries, "entry", "entries");
+        line += "; placed at " + format_hex(better->iova.value()) + " it would be " +
+                (keys.size() == 1 && !indirect ? "" : "1 key, ") + counted(better->entries, "entry", "entries");
     else if (key.entries > 1)
         line += "; " + removal(limit, umem);
     if (!proven)

@@ -48,6 +48,7 @@ void check_keys(const Plan& plan, const Layout& layout, const PlanOptions& optio
 {
     std::size_t covered = 0;
     std::uint64_t most = 0;
+    LimitedBy limit;
     for (const PlannedKey& key : plan.keys) {
         ASSERT_EQ(key.offset, covered);
         covered += key.length;
@@ -56,7 +57,7 @@ void check_keys(const Plan& plan, const Layout& layout, const PlanOptions& optio
         EXPECT_EQ(alone.keys[0].page_shift, key.page_shift);
         if (key.entries > most) {
             most = key.entries;
-            EXPECT_TRUE(plan.keys.size() == 1 || plan.limit.bit == key.limit.bit || plan.limit.at != key.limit.at);
+            limit = key.limit;
         }
         EXPECT_EQ(alone.limit.bit, key.limit.bit);
         EXPECT_EQ(alone.limit.at, key.limit.at);
@@ -65,6 +66,8 @@ void check_keys(const Plan& plan, const Layout& layout, const PlanOptions& optio
         }
     }
     EXPECT_EQ(covered, layout.length());
+    EXPECT_EQ(plan.limit.at, limit.at);
+    EXPECT_EQ(plan.limit.bit, limit.bit);
     EXPECT_EQ(plan.umems.size(), limits.rule == PageSizeRule::umem ? plan.keys.size() : 0);
 }
 
@@ -198,7 +201,9 @@ void compare_many(std::uint32_t seed, PageSizeRule rule, Limits limits_for(Dice&
 // Every layout of up to five pages in seven frames, some of them twice.
 void compare_all(PageSizeRule rule, const PlanOptions& options)
 {
-    const Limits limits{.max_page_shift = PageShift{14}, .rule = rule, .indirect = {.klm = true, .ksm = true}};
+    const Limits limits{.max_page_shift = PageShift{14},
+                        .rule = rule,
+                        .indirect = {.klm = true, .ksm = true, .max_ksm_shift = PageShift{15}}};
     constexpr std::uint64_t frames = 7;
     std::uint64_t count = 1;
     for (int pages = 1; pages <= 5; ++pages) {
@@ -237,5 +242,6 @@ TEST(OptimalPlanModel, NoChoiceOfUmemsWithinTightLimitsCostsLess)
 TEST(OptimalPlanModel, NoChoiceCostsLessForAnyLayoutOfFivePages)
 {
     compare_all(PageSizeRule::memory_region, {.weights = {.mtt = 1, .mkey = 1, .indirect = 1}});
+    compare_all(PageSizeRule::memory_region, {.iova = Iova{3 * small_page}, .weights = {.mtt = 3, .mkey = 1}});
     compare_all(PageSizeRule::umem, {.single_key = false, .weights = {.mtt = 2, .mkey = 1, .indirect = 0}});
 }
