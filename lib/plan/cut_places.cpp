@@ -12,11 +12,6 @@ unsigned lowest_bit(std::uint64_t value)
     return static_cast<unsigned>(std::countr_zero(value));
 }
 
-bool has_long_runs(const MemoryRuns& memory, const Limits& limits)
-{
-    return limits.max_segment && memory.longest_run() > *limits.max_segment;
-}
-
 // The ends of a run, and the first and the last place in it that is a multiple of each page, in DMA addresses.
 void add_multiples(std::vector<Place>& places, const Run& run, unsigned largest)
 {
@@ -65,11 +60,11 @@ std::vector<Place> ascending(std::vector<Place> places)
 
 } // namespace
 
-// For ibv_reg_mr's rule: joints. Take a cut within a run, between a key P of shift p and a key Q of shift q. If P
-// begins in this run or Q ends in it, or p = q, one key over both needs no more. Else P reaches over the joint before
-// and Q over the one behind, so that these are multiples of 2^p and of 2^q. If p > q move the cut to the end of the
-// run: Q touches a cell of 2^q less for each multiple of 2^q that the cut passes, P one more for each of 2^p, which
-// are among these. If p < q move it to the beginning, likewise.
+// For ibv_reg_mr's rule: joints. Take a cut within a run, between a key P of shift p and a key Q of shift q. If both
+// lie in the run, or p = q, one key over both needs no more entries. A key that lies in the run may have the largest
+// page; so if p > q, Q reaches over the joint behind, which is a multiple of 2^q then: move the cut there. Q loses an
+// entry for each multiple of 2^q from the cut on, P gains one for each of 2^p, which are among these. If p < q, P
+// reaches over the joint before: move the cut there, likewise.
 //
 // For the umem's rule: joints, and of each page size the first and the last multiple in each run, where the part of a
 // page that the layout begins or ends with counts as a run of its own. Take the cut of the

@@ -32,7 +32,10 @@ struct Grid {
     }
 };
 
-//! The shifts that can decide a key, ascending.
+//! The page shifts at which joints stop keys, and the largest, ascending. A key of any other shift could as well have
+//! the next higher of these, as it reaches over no joint that tells the two apart.
+std::vector<unsigned> shifts_of_joints(const MemoryRuns& memory, const Limits& limits);
+//! The page shifts that can decide: those, or all where not only joints stop keys.
 std::vector<unsigned> deciding_shifts(const MemoryRuns& memory, const Limits& limits);
 
 //! Whether a key of a shift may begin, or end, at a place as far as its page-size rule goes.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace mrz {
 namespace {
@@ -63,15 +64,14 @@ class Search {
         }
     }
 
-    std::optional<Partition> result(std::span<const Place> places) &&
+    [[nodiscard]] std::optional<Partition> result(std::span<const Place> places) const
     {
         if (cost_.back() == Partition::unreachable)
             return std::nullopt;
-        Partition partition{.begins = {}, .cost = cost_.back(), .cost_up_to = {}};
+        Partition partition{.begins = {}, .cost = cost_.back()};
         for (std::size_t at = places.size() - 1; at != 0; at = from_[at])
             partition.begins.push_back(places[from_[at]]);
         std::reverse(partition.begins.begin(), partition.begins.end());
-        partition.cost_up_to = std::move(cost_);
         return partition;
     }
 
@@ -100,24 +100,28 @@ class Search {
 
 } // namespace
 
-// A key of a shift between two of these needs as many entries as one of the next higher of them: no joint tells them
-// apart, or else both may be had.
-std::vector<unsigned> deciding_shifts(const MemoryRuns& memory, const Limits& limits)
+std::vector<unsigned> shifts_of_joints(const MemoryRuns& memory, const Limits& limits)
 {
-    const unsigned least = limits.min_page_shift.value();
     const unsigned most = limits.max_page_shift.value();
-    const bool all =
-        limits.rule == PageSizeRule::umem || (limits.max_segment && memory.longest_run() > *limits.max_segment);
-    std::uint64_t wanted = all ? ~std::uint64_t{0} : std::uint64_t{1} << most;
-    for (std::size_t i = 0; !all && i < memory.runs().size(); ++i) {
+    std::uint64_t wanted = std::uint64_t{1} << most;
+    for (std::size_t i = 0; i < memory.runs().size(); ++i) {
         if (i != 0)
             wanted |= std::uint64_t{1} << std::min(memory.joint(i), most);
         wanted |= std::uint64_t{1} << std::min(memory.runs()[i].congruence, most);
     }
     std::vector<unsigned> shifts;
-    for (unsigned shift = least; shift <= most; ++shift)
+    for (unsigned shift = limits.min_page_shift.value(); shift <= most; ++shift)
         if ((wanted >> shift & 1) != 0)
             shifts.push_back(shift);
+    return shifts;
+}
+
+std::vector<unsigned> deciding_shifts(const MemoryRuns& memory, const Limits& limits)
+{
+    if (limits.rule == PageSizeRule::memory_region && !has_long_runs(memory, limits))
+        return shifts_of_joints(memory, limits);
+    std::vector<unsigned> shifts(limits.max_page_shift.value() - limits.min_page_shift.value() + 1);
+    std::iota(shifts.begin(), shifts.end(), limits.min_page_shift.value());
     return shifts;
 }
 
@@ -126,7 +130,7 @@ std::optional<Partition> cheapest_partition(const MemoryRuns& memory, std::span<
 {
     Search search{memory, places.size(), limits, costs};
     walk(memory, places, search);
-    return std::move(search).result(places);
+    return search.result(places);
 }
 
 } // namespace mrz

@@ -32,15 +32,27 @@ struct KeyCosts {
 struct Partition {
     std::vector<Place> begins; //!< Where each key begins, ascending from 0.
     std::int64_t cost = 0;
-    //! The least cost up to each of the places; `unreachable` if there is none. From cheapest_partition() only.
-    std::vector<std::int64_t> cost_up_to;
 
     static constexpr std::int64_t unreachable = std::int64_t{1} << 62;
 };
 
-//! The cheapest partition with cuts at some of \p places, which ascend from 0 to the end of the memory. Looks at
-//! neither the longest segment and most entries in \p limits nor the longest piece and most pieces in \p costs: each
-//! key is one piece. None if there is none.
+//! The cheapest way to cover everything with cuts at joints of runs, with keys by ibv_reg_mr's rule, and looking at
+//! neither the longest segment and most entries in the limits nor the longest piece and most pieces in the costs:
+//! each key is one piece. Nothing costs less, whatever the rule and the limits.
+struct JointCosts {
+    //! The least cost up to the beginning of each run, and up to the end; `unreachable` if there is no way.
+    std::vector<std::int64_t> up_to;
+    //! Of each run and the end, the run that the last key up to there begins at.
+    std::vector<std::uint32_t> from;
+
+    [[nodiscard]] std::int64_t cost() const { return up_to.back(); }
+    //! The keys, if cost() is not `unreachable`.
+    [[nodiscard]] Partition partition(const MemoryRuns& memory) const;
+};
+JointCosts cheapest_over_joints(const MemoryRuns& memory, const Limits& limits, const KeyCosts& costs);
+
+//! The cheapest partition with cuts at some of \p places, which ascend from 0 to the end of the memory. Looks at the
+//! rule but at none of the limits that cheapest_over_joints() leaves out. None if there is none.
 std::optional<Partition> cheapest_partition(const MemoryRuns& memory, std::span<const Place> places,
                                             const Limits& limits, const KeyCosts& costs);
 

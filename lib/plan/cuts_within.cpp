@@ -23,7 +23,7 @@ class Search {
         : memory_{memory}, places_{places}, ends_{memory, limits}, limits_{limits}, costs_{costs},
           known_(places.size())
     {
-        if (limits.max_segment && memory.longest_run() > *limits.max_segment) {
+        if (has_long_runs(memory, limits)) {
             segment_ = *limits.max_segment;
             segment_shift_ = static_cast<unsigned>(std::countr_zero(segment_));
         }
@@ -33,12 +33,14 @@ class Search {
             levels_.push_back({.grid = {.shift = shift}, .keys = {}});
             levels_.back().grid.restart(memory.runs().front());
         }
+        largest_first_ = limits.rule == PageSizeRule::memory_region && segment_ == 0;
     }
 
     void enter(std::size_t index)
     {
         const Run& run = memory_.runs()[index];
         const unsigned joint = memory_.joint(index);
+        open_smaller(memory_.runs()[index - 1], joint);
         for (Level& level : levels_) {
             if (level.grid.shift > joint) {
                 level.grid.restart(run);
@@ -55,7 +57,9 @@ class Search {
     {
         found_.clear();
         for (Level& level : levels_) {
-            steps_ += level.keys.size() + 1;
+            if (level.keys.empty())
+                continue;
+            steps_ += level.keys.size();
             std::erase_if(level.keys, [place](const OpenKey& key) { return key.reach < place; });
             if (gave_up() || !ends_.may_end(level.grid.shift, place, run))
                 continue;
@@ -64,8 +68,8 @@ class Search {
                 const std::int64_t pieces = whole_pieces(place) + (rest(place) > key.rest ? 1 : 0);
                 keep({.cost = key.value + entries + costs_.piece * pieces,
                       .pieces = key.pieces + pieces,
-                      .place = index,
-                      .from = key.label},
+                      .place = static_cast<std::uint32_t>(index),
+                      .from = static_cast<std::uint32_t>(key.label)},
                      place);
             }
         }
@@ -75,7 +79,19 @@ class Search {
 
     void open(std::size_t index, Place place, const Run& run)
     {
-        for (std::size_t label = known_[index].first; label < known_[index].second && !gave_up(); ++label)
+        const auto [first, end] = known_[index];
+        if (largest_first_) {
+            const auto largest =
+                std::find_if(levels_.rbegin(), levels_.rend(), [](const Level& level) { return level.grid.open; });
+            if (largest == levels_.rend())
+                return;
+            for (std::size_t label = first; label < end && !gave_up(); ++label) {
+                insert(*largest, opened(largest->grid, label, place, run));
+                begun_.push_back(label);
+            }
+            return;
+        }
+        for (std::size_t label = first; label < end && !gave_up(); ++label)
             for (Level& level : levels_)
                 if (level.grid.open && ends_.may_begin(level.grid.shift, place, run))
                     insert(level, opened(level.grid, label, place, run));
@@ -91,7 +107,7 @@ class Search {
                                            labels_.begin() + static_cast<std::ptrdiff_t>(end), less);
         if (first == end)
             return {};
-        Partition partition{.begins = {}, .cost = best->cost, .cost_up_to = {}};
+        Partition partition{.begins = {}, .cost = best->cost};
         for (const Label* label = &*best; label->place != 0; label = &labels_[label->from])
             partition.begins.push_back(places_[labels_[label->from].place]);
         std::reverse(partition.begins.begin(), partition.begins.end());
@@ -103,8 +119,8 @@ class Search {
     struct Label {
         std::int64_t cost = 0;
         std::int64_t pieces = 0;
-        std::size_t place = 0; // an index
-        std::size_t from = 0;  // the label that its last key begins at
+        std::uint32_t place = 0; // an index
+        std::uint32_t from = 0;  // the label that its last key begins at
     };
     struct OpenKey {
         std::int64_t value;  // cost up to its beginning, and its own, less entries and pieces before it
@@ -117,6 +133,17 @@ class Search {
         Grid grid;
         std::vector<OpenKey> keys;
     };
+
+    // Where a key may begin and end anywhere, one that ends in the run that it begins in is best with the largest
+    // page. Of smaller ones only those matter that reach over the joint behind.
+    void open_smaller(const Run& run, unsigned joint)
+    {
+        for (Level& level : levels_)
+            if (level.grid.shift <= joint)
+                for (const std::size_t label : begun_)
+                    insert(level, opened(level.grid, label, places_[labels_[label].place], run));
+        begun_.clear();
+    }
 
     [[nodiscard]] bool gave_up() const { return steps_ > most_steps || labels_.size() > most_labels; }
 
@@ -222,6 +249,8 @@ class Search {
     std::vector<Label> labels_;
     std::vector<std::pair<std::size_t, std::size_t>> known_; // of each place, its labels
     std::vector<Label> found_;
+    bool largest_first_ = false;
+    std::vector<std::size_t> begun_; // the labels at which keys begin in the present run
     std::uint64_t steps_ = 0;
 };
 

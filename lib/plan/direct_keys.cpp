@@ -14,13 +14,18 @@ constexpr std::uint64_t most_units = std::uint64_t{1} << 21;
 
 class Solver {
   public:
-    Solver(const DirectKeys& wanted, const KeyCosts& costs) : wanted_{wanted}, costs_{costs} {}
+    Solver(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints)
+        : wanted_{wanted}, costs_{costs}, over_joints_{over_joints}
+    {
+    }
 
     [[nodiscard]] DirectSolution solve() const
     {
+        if (over_joints_.cost() == Partition::unreachable)
+            return {};
         // Without the limits first. What obeys them anyway is the cheapest of those that do.
-        if (!has_long_runs()) {
-            std::optional<Partition> free = cheapest_partition(memory(), sufficient_, limits(), costs_);
+        if (!long_runs_) {
+            std::optional<Partition> free = unlimited(costs_);
             if (!free)
                 return {};
             if (keeps_limits(*free) && pieces(*free) <= most_pieces())
@@ -40,9 +45,14 @@ class Solver {
     [[nodiscard]] const MemoryRuns& memory() const { return wanted_.memory; }
     [[nodiscard]] const Limits& limits() const { return wanted_.limits; }
     [[nodiscard]] std::uint64_t most_pieces() const { return costs_.max_pieces.value_or(~std::uint64_t{0}); }
-    [[nodiscard]] bool has_long_runs() const
+
+    [[nodiscard]] std::optional<Partition> unlimited(const KeyCosts& costs) const
     {
-        return limits().max_segment && memory().longest_run() > *limits().max_segment;
+        if (limits().rule == PageSizeRule::umem)
+            return cheapest_partition(memory(), places_that_suffice(memory(), limits()), limits(), costs);
+        if (costs.piece == costs_.piece)
+            return over_joints_.partition(memory());
+        return cheapest_over_joints(memory(), limits(), costs).partition(memory());
     }
 
     [[nodiscard]] Place end_of(const Partition& partition, std::size_t key) const
@@ -121,20 +131,18 @@ class Solver {
         KeyCosts costs = costs_;
         costs.piece = piece;
         costs.max_pieces.reset();
-        if (!has_long_runs())
-            if (std::optional<Partition> free = cheapest_partition(memory(), sufficient_, limits(), costs);
-                free && keeps_limits(*free)) {
-                free->cost_up_to.clear();
+        if (!long_runs_)
+            if (std::optional<Partition> free = unlimited(costs); free && keeps_limits(*free))
                 return solution(std::move(free), true);
-            }
-        LimitedSearch search = cheapest_partition_within(memory(), limited_, limits(), costs);
+        LimitedSearch search =
+            cheapest_partition_within(memory(), places_within_limits(memory(), limits()), limits(), costs);
         return solution(std::move(search.partition), false);
     }
 
     const DirectKeys& wanted_;
     const KeyCosts& costs_;
-    std::vector<Place> sufficient_ = places_that_suffice(wanted_.memory, wanted_.limits);
-    std::vector<Place> limited_ = places_within_limits(wanted_.memory, wanted_.limits);
+    const JointCosts& over_joints_;
+    bool long_runs_ = has_long_runs(wanted_.memory, wanted_.limits);
 };
 
 } // namespace
@@ -156,9 +164,9 @@ bool obeys(const PlannedKey& key, const Limits& limits)
     return is_possible(key, limits) && (!limits.max_mtt_entries || key.entries <= *limits.max_mtt_entries);
 }
 
-DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs)
+DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints)
 {
-    return Solver{wanted, costs}.solve();
+    return Solver{wanted, costs, over_joints}.solve();
 }
 
 } // namespace mrz

@@ -35,6 +35,7 @@ struct DirectSolution {
     bool proven = true; //!< Whether there is nothing cheaper, or nothing.
 };
 
-DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs);
+//! \p over_joints: what cheapest_over_joints() says of the same.
+DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints);
 
 } // namespace mrz

@@ -58,8 +58,7 @@ class Search {
     // those. So beside a KLM key, each entry has to be a direct key of its own.
     [[nodiscard]] bool only_alone(unsigned shift) const
     {
-        return wanted_.klm != nullptr && wanted_.costs.piece > 0 &&
-               std::uint64_t{1} << shift < wanted_.costs.max_piece;
+        return wanted_.klm && wanted_.costs.piece > 0 && std::uint64_t{1} << shift < wanted_.costs.max_piece;
     }
 
     void try_shift(unsigned shift)
@@ -92,7 +91,7 @@ class Search {
             left_ -= work;
             return true;
         }
-        if (wanted_.klm == nullptr || std::uint64_t{1} << shift > wanted_.costs.max_piece)
+        if (!wanted_.klm || std::uint64_t{1} << shift > wanted_.costs.max_piece)
             best_.proven = false;
         return false;
     }
@@ -160,23 +159,20 @@ class Search {
         take(std::move(partition), shift, first, cost);
     }
 
-    // What covers everything up to a place covers everything up to the joint before it, for no less; but not under
-    // the umem's rule.
+    // What covers everything up to a place covers everything up to the joint before it, for no less.
     [[nodiscard]] std::int64_t rest_at_least(Place place) const
     {
         const std::vector<Run>& runs = memory().runs();
-        if (limits().rule == PageSizeRule::umem || wanted_.klm->cost_up_to.size() != runs.size() + 1)
-            return 0;
         const auto after = std::upper_bound(runs.begin(), runs.end(), place,
                                             [](Place at, const Run& run) { return at < run.begin; });
-        return wanted_.klm->cost_up_to[static_cast<std::size_t>(after - runs.begin()) - 1];
+        return wanted_.over_joints.up_to[static_cast<std::size_t>(after - runs.begin()) - 1];
     }
 
     const KsmWanted& wanted_;
     KeyCosts direct_costs_;
     unsigned unit_ = 12;
     std::int64_t below_;
-    std::uint64_t left_ = wanted_.klm == nullptr ? most_work : most_work_for_taste;
+    std::uint64_t left_ = !wanted_.klm ? most_work : most_work_for_taste;
     KsmSolution best_;
 };
 

@@ -13,12 +13,13 @@
 namespace mrz {
 
 struct KsmWanted {
-    const DirectKeys& direct; //!< Keys that choose their own iova.
-    std::optional<Iova> iova; //!< Of the indirect key; none if it may choose.
-    KeyCosts costs;           //!< Of the direct keys and, as `piece`, of an entry; `max_piece` is a KLM entry's.
-    std::int64_t below;       //!< What the whole has to cost less than.
-    //! The cheapest under a KLM key, if there is one; then `below` is at most one more than that costs.
-    const Partition* klm = nullptr;
+    const DirectKeys& direct;      //!< Keys that choose their own iova.
+    std::optional<Iova> iova;      //!< Of the indirect key; none if it may choose.
+    KeyCosts costs;                //!< Of the direct keys and, as `piece`, of an entry; `max_piece` is a KLM entry's.
+    std::int64_t below;            //!< What the whole has to cost less than.
+    const JointCosts& over_joints; //!< Of the direct keys, each with one piece.
+    //! Whether there is a KLM key for the same; then `below` is at most one more than the cheapest costs.
+    bool klm = false;
 };
 
 struct KsmSolution {

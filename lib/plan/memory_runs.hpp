@@ -54,4 +54,10 @@ class MemoryRuns {
     unsigned common_ = 63;
 };
 
+//! Whether there are runs that a DMA segment ends in.
+inline bool has_long_runs(const MemoryRuns& memory, const Limits& limits)
+{
+    return limits.max_segment && memory.longest_run() > *limits.max_segment;
+}
+
 } // namespace mrz

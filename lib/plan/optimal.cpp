@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/plan.hpp>
 
+#include "assemble.hpp"
 #include "check.hpp"
 #include "direct_keys.hpp"
 #include "ksm.hpp"
@@ -20,15 +21,14 @@ constexpr std::size_t longest_cut = std::size_t{1} << 62;
 // Costs are added and multiplied without looking; this keeps them in range.
 void check_weights(const Weights& weights, std::size_t length)
 {
-    constexpr std::uint64_t most = std::uint64_t{1} << 60;
-    const std::uint64_t most_together = most / (length / 4096 + 3);
+    const std::uint64_t most = (std::uint64_t{1} << 60) / (length / 4096 + 3);
     const std::uint64_t largest = std::max({weights.mtt, weights.mkey, weights.indirect});
-    if (largest > most_together || weights.mtt + weights.mkey + weights.indirect > most_together)
+    if (largest > most || weights.mtt + weights.mkey + weights.indirect > most)
         refuse("with these weights a layout of " + std::to_string(length) + " bytes could cost more than 2^60",
-               {.limit = "the largest sum of weights", .present = most_together}, "give smaller weights");
+               {.limit = "the largest sum of weights", .present = most}, "give smaller weights");
 }
 
-// Remembers the cheapest plan so far; of equal ones, the first.
+// Tries the ways to register a layout in the order in which equal costs are preferred, and remembers the cheapest.
 class Planner {
   public:
     Planner(const Layout& layout, const PlanOptions& options, const Limits& limits)
@@ -44,20 +44,16 @@ class Planner {
 
     Plan plan()
     {
-        std::exception_ptr refusal = try_one_key();
-        if (options_.iova && !fits(*options_.iova, layout_.length()))
+        const std::exception_ptr refusal = try_one_key();
+        if (refusal && (layout_.length() == 0 || (options_.iova && !fits(*options_.iova, layout_.length()))))
             std::rethrow_exception(refusal);
-        if (layout_.length() > longest_cut) {
+        if (layout_.length() > longest_cut)
             proven_ = false;
-        } else if (const auto free = MemoryRuns::of(layout_, std::nullopt)) {
-            if (!options_.single_key)
-                try_side_by_side(*free);
-            // Where keys side by side may have any iova, one over them saves nothing.
-            if (options_.indirect && (options_.single_key || options_.iova))
-                try_indirect(*free);
-        }
-        if (best_.keys.empty())
+        else
+            try_several();
+        if (cost_ == none)
             std::rethrow_exception(refusal);
+        best_.weights = options_.weights;
         best_.proven = proven_;
         say_better_iova();
         return std::move(best_);
@@ -68,144 +64,78 @@ class Planner {
     {
         try {
             best_ = make_plan(layout_, options_.iova, limits_);
-            best_.weights = options_.weights;
-            cost_ = static_cast<std::int64_t>(best_.cost());
+            cost_ = costs_.key + costs_.entry * static_cast<std::int64_t>(best_.mtt_entries());
             return {};
         } catch (const Error&) {
             return std::current_exception();
         }
     }
 
-    void try_side_by_side(const MemoryRuns& free)
+    void try_several()
     {
-        std::optional<MemoryRuns> fixed;
-        if (options_.iova)
-            fixed = MemoryRuns::of(layout_, options_.iova);
-        const DirectKeys wanted{
-            .layout = layout_, .memory = fixed ? *fixed : free, .limits = limits_, .iova = options_.iova};
-        const DirectSolution solution = cheapest_direct_keys(wanted, costs_);
-        proven_ = proven_ && solution.proven;
-        if (solution.partition && solution.partition->cost < cost_)
-            take(wanted, *solution.partition, solution.partition->cost);
+        const bool side_by_side = !options_.single_key;
+        // Where keys side by side may have any iova, one over them saves nothing.
+        const bool indirect = options_.indirect && (options_.single_key || options_.iova) &&
+                              (limits_.indirect.klm || limits_.indirect.ksm);
+        if (side_by_side) {
+            if (const auto memory = MemoryRuns::of(layout_, options_.iova))
+                try_side_by_side({.layout = layout_, .memory = *memory, .limits = limits_, .iova = options_.iova});
+        }
+        if (indirect) {
+            if (const auto memory = MemoryRuns::of(layout_, std::nullopt))
+                try_indirect({.layout = layout_, .memory = *memory, .limits = limits_, .iova = {}});
+        }
     }
 
-    void try_indirect(const MemoryRuns& free)
+    void try_side_by_side(const DirectKeys& keys)
     {
-        const DirectKeys direct{.layout = layout_, .memory = free, .limits = limits_, .iova = {}};
+        const JointCosts over_joints = cheapest_over_joints(keys.memory, limits_, costs_);
+        if (over_joints.cost() >= cost_)
+            return;
+        const DirectSolution solution = cheapest_direct_keys(keys, costs_, over_joints);
+        proven_ = proven_ && solution.proven;
+        if (!solution.partition || solution.partition->cost >= cost_)
+            return;
+        cost_ = solution.partition->cost;
+        best_ = plan_of_direct_keys(keys, *solution.partition);
+    }
+
+    void try_indirect(const DirectKeys& keys)
+    {
         KeyCosts costs = costs_;
         costs.piece = static_cast<std::int64_t>(options_.weights.indirect);
         costs.max_piece = limits_.indirect.max_klm_bytes;
         costs.max_pieces = limits_.indirect.max_entries;
-        // Under a key that chooses its own iova, one direct key alone is no better than by itself.
-        const std::int64_t direct_keys = options_.iova ? 1 : 2;
-        if (costs.key + direct_keys * (costs.key + costs.entry + costs.piece) >= cost_)
+        // An indirect key has as many entries as direct keys, or more.
+        const JointCosts over_joints = cheapest_over_joints(keys.memory, limits_, costs);
+        if (over_joints.cost() + costs.key >= cost_)
             return;
 
         DirectSolution klm;
         if (limits_.indirect.klm) {
-            klm = cheapest_direct_keys(direct, costs);
+            klm = cheapest_direct_keys(keys, costs, over_joints);
             proven_ = proven_ && klm.proven;
         }
-        const std::int64_t klm_cost =
-            klm.partition ? klm.partition->cost + costs.key : std::numeric_limits<std::int64_t>::max();
+        const std::int64_t klm_cost = klm.partition ? klm.partition->cost + costs.key : none;
+        KsmSolution ksm;
         if (limits_.indirect.ksm) {
-            const KsmSolution ksm = cheapest_ksm({.direct = direct,
-                                                  .iova = options_.iova,
-                                                  .costs = costs,
-                                                  .below = klm.partition ? std::min(cost_, klm_cost + 1) : cost_,
-                                                  .klm = klm.partition ? &*klm.partition : nullptr});
+            ksm = cheapest_ksm({.direct = keys,
+                                .iova = options_.iova,
+                                .costs = costs,
+                                .below = klm.partition ? std::min(cost_, klm_cost + 1) : cost_,
+                                .over_joints = over_joints,
+                                .klm = klm.partition.has_value()});
             proven_ = proven_ && ksm.proven;
-            if (ksm.partition) {
-                take(direct, *ksm.partition, ksm.cost);
-                add_ksm(direct, ksm);
-                return;
-            }
         }
-        if (klm_cost < cost_) {
-            take(direct, *klm.partition, klm_cost);
-            add_klm();
+        if (ksm.partition) {
+            cost_ = ksm.cost;
+            best_ = plan_of_direct_keys(keys, *ksm.partition);
+            put_ksm_over(best_, keys, ksm, options_.iova);
+        } else if (klm_cost < cost_) {
+            cost_ = klm_cost;
+            best_ = plan_of_direct_keys(keys, *klm.partition);
+            put_klm_over(best_, keys, options_.iova);
         }
-    }
-
-    void take(const DirectKeys& wanted, const Partition& partition, std::int64_t cost)
-    {
-        cost_ = cost;
-        best_ = {};
-        best_.bytes = layout_.length();
-        best_.weights = options_.weights;
-        best_.keys.reserve(partition.begins.size());
-        for (std::size_t i = 0; i < partition.begins.size(); ++i) {
-            const bool last = i + 1 == partition.begins.size();
-            best_.keys.push_back(
-                direct_key(wanted, partition.begins[i], last ? wanted.memory.end() : partition.begins[i + 1]));
-        }
-        if (limits_.rule == PageSizeRule::umem)
-            for (const PlannedKey& key : best_.keys)
-                best_.umems.push_back({.offset = key.offset, .length = key.length, .page_shift = key.page_shift});
-        set_limit();
-    }
-
-    void add_klm()
-    {
-        PlannedIndirect indirect{.kind = IndirectKind::klm, .iova = {}, .entry_shift = {}, .entries = {}};
-        indirect.iova = options_.iova ? *options_.iova : best_iova(Part{layout_}, limits_).value_or(Iova{});
-        const std::size_t longest = limits_.indirect.max_klm_bytes;
-        for (std::size_t i = 0; i < best_.keys.size(); ++i)
-            for (std::size_t done = 0; done < best_.keys[i].length; done += longest)
-                indirect.entries.push_back({.key = i,
-                                            .offset = best_.keys[i].offset + done,
-                                            .length = std::min(longest, best_.keys[i].length - done)});
-        best_.indirect = std::move(indirect);
-    }
-
-    void add_ksm(const DirectKeys& direct, const KsmSolution& ksm)
-    {
-        const std::uint64_t entry = std::uint64_t{1} << ksm.shift;
-        const std::uint64_t head = direct.memory.head();
-        PlannedIndirect indirect{
-            .kind = IndirectKind::ksm, .iova = {}, .entry_shift = PageShift{ksm.shift}, .entries = {}};
-        indirect.iova = options_.iova ? *options_.iova : ksm_iova(entry, head - ksm.first);
-        lift_first_key(entry, indirect.iova);
-
-        std::size_t key = 0;
-        std::size_t begin = 0;
-        for (Place place = ksm.first; begin < layout_.length(); place += entry) {
-            const std::size_t end = place >= direct.memory.end() ? layout_.length() : place - head;
-            while (best_.keys[key].offset + best_.keys[key].length <= begin)
-                ++key;
-            indirect.entries.push_back({.key = key, .offset = begin, .length = end - begin});
-            begin = end;
-        }
-        best_.indirect = std::move(indirect);
-    }
-
-    // Near the first DMA address, as other keys are, if there is room.
-    [[nodiscard]] Iova ksm_iova(std::uint64_t entry, std::uint64_t wanted) const
-    {
-        const std::uint64_t rest = wanted % entry;
-        const Iova near{layout_.extents().front().dma.value() / entry * entry + rest};
-        return fits(near, layout_.length()) ? near : Iova{rest};
-    }
-
-    // A KSM entry begins at a multiple of its length, the first perhaps before the direct key does. This keeps the
-    // address that it leads to from being below 0.
-    void lift_first_key(std::uint64_t entry, Iova iova)
-    {
-        PlannedKey& key = best_.keys.front();
-        if (key.iova.value() >= iova.value() % entry)
-            return;
-        const Iova lifted = key.iova + std::max(entry, limits_.max_page_shift.bytes());
-        if (lifted > key.iova && fits(lifted, key.length)) {
-            key.limit.at = key.limit.at + (lifted - key.iova);
-            key.iova = lifted;
-            set_limit();
-        }
-    }
-
-    void set_limit()
-    {
-        const auto fewer = [](const PlannedKey& a, const PlannedKey& b) { return a.entries < b.entries; };
-        best_.limit = std::max_element(best_.keys.begin(), best_.keys.end(), fewer)->limit;
     }
 
     void say_better_iova()
@@ -216,16 +146,18 @@ class Planner {
         if (!iova)
             return;
         const PlannedKey key = plan_one_key(whole, *iova, limits_);
-        if (obeys(key, limits_) && options_.weights.mkey + options_.weights.mtt * key.entries < best_.cost())
+        if (obeys(key, limits_) && costs_.key + costs_.entry * static_cast<std::int64_t>(key.entries) < cost_)
             best_.better = BetterIova{.iova = *iova, .entries = key.entries};
     }
+
+    static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
     const Layout& layout_;
     const PlanOptions& options_;
     const Limits& limits_;
     KeyCosts costs_;
     Plan best_;
-    std::int64_t cost_ = std::numeric_limits<std::int64_t>::max();
+    std::int64_t cost_ = none;
     bool proven_ = true;
 };
 
