@@ -141,7 +141,7 @@ ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_
         ProgressBar bar{"zeroing pages"};
         return Arena::build("mrz_demo", {.size = size,
                                          .page_size = page_size,
-                                         .slack_percent = slack_percent,
+                                         .surplus = Surplus::percent(slack_percent),
                                          .progress =
                                              [&bar](const BuildProgress& progress) {
                                                  throw_if_interrupted();

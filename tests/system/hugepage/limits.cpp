@@ -194,7 +194,7 @@ TEST_F(ProcessLimits, AMappingLimitThatOnlyTheScatteredPagesMeetUndoesTheBuild)
         EXPECT_GT(error.cause().need.value_or(0), *host::mappings().max.value());
         EXPECT_EQ(Footprint::now(), before);
         // Its pages went back in the order they came from, and a window of few pieces still fits.
-        const Window window = Window::build({.size = 2_MiB, .slack_percent = 0});
+        const Window window = Window::build({.size = 2_MiB, .surplus = Surplus::exact()});
         EXPECT_LE(window.map().pieces.size(), 2U);
     });
     EXPECT_EQ(guard.free(), 128U);
@@ -209,7 +209,7 @@ TEST_F(ProcessLimits, TheFileSizeLimitIsAnErrorAndNotItsSignal)
         const Error error = failure({.size = 64_MiB});
         EXPECT_EQ(error.error_number(), EFBIG);
         EXPECT_THAT(error.cause().remedy, HasSubstr("ulimit -f"));
-        EXPECT_EQ(Window::build({.size = 8_MiB, .slack_percent = 100}).block().size(), 8_MiB);
+        EXPECT_EQ(Window::build({.size = 8_MiB, .surplus = Surplus::percent(100)}).block().size(), 8_MiB);
     });
 }
 

@@ -41,7 +41,7 @@ TEST_F(Windows, OneGigabyteIsAsFewEntriesAsThePoolAllows)
     constexpr std::uint64_t pages = 1100;
     const PoolGuard guard{2_MiB, pages};
     scramble_pool(2_MiB);
-    const WindowOptions options{.size = 1_GiB, .slack_percent = 200};
+    const WindowOptions options{.size = 1_GiB, .surplus = Surplus::percent(200)};
     std::uint64_t best = 0;
     {
         const TakenPages all{2_MiB, pages};
@@ -137,7 +137,7 @@ TEST_F(Windows, TakeNoMoreThanNeededWhereNoSlackIsGiven)
     scramble_pool(2_MiB);
     std::size_t wanted = 0;
     const Window window =
-        Window::build({.size = 64_MiB, .slack_percent = 0, .progress = [&](const BuildProgress& at) {
+        Window::build({.size = 64_MiB, .surplus = Surplus::exact(), .progress = [&](const BuildProgress& at) {
                            wanted = std::max(wanted, at.wanted);
                        }});
     EXPECT_EQ(wanted, 66_MiB);
@@ -210,8 +210,8 @@ TEST_F(Windows, OfOneGigabytePagesHaveASmallHeader)
 TEST_F(Windows, MovedFromOnesOwnNothingAndAssignedToOnesGiveTheirPagesBack)
 {
     const PoolGuard guard{2_MiB, 64};
-    Window first = Window::build({.size = 20_MiB, .slack_percent = 0});
-    Window second = Window::build({.size = 40_MiB, .slack_percent = 0});
+    Window first = Window::build({.size = 20_MiB, .surplus = Surplus::exact()});
+    Window second = Window::build({.size = 40_MiB, .surplus = Surplus::exact()});
     EXPECT_EQ(guard.free(), 64U - 11 - 21);
     std::byte* const address = second.address();
     first = std::move(second);
@@ -232,7 +232,7 @@ TEST_F(Windows, ThatAreAbandonedStayUntilTheProcessEnds)
         }
         EXPECT_EQ(guard.free(), 32U - 11);
         kept[21_MiB] = std::byte{1};
-        const Window other = Window::build({.size = 20_MiB, .slack_percent = 0});
+        const Window other = Window::build({.size = 20_MiB, .surplus = Surplus::exact()});
         EXPECT_NE(other.address(), kept);
     });
     EXPECT_EQ(guard.free(), 32U);

@@ -34,7 +34,7 @@ struct ArenaOptions {
     std::size_t page_size = std::size_t{2} << 20;
     std::optional<int> node = {};
     unsigned threads = 0;
-    unsigned slack_percent = 100;
+    Surplus surplus = Surplus::percent(100);
     std::function<void(const BuildProgress&)> progress = {};
     //! Where all of the arena is registered, for its owner's use: see Arena::region().
     std::vector<Domain> domains = {};
