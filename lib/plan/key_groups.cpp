@@ -76,31 +76,58 @@ struct Slot {
     PageRun piece;
 };
 
+// What is settled before the rest is chosen: the slots.
+struct Start {
+    std::vector<Slot> slots;
+    std::uint64_t required = 0; // orders that have a slot, one bit each
+    std::uint64_t need = 0;     // pages still to choose
+    std::uint64_t paid = 0;
+    std::vector<PageRun> runs; // what they leave
+};
+
+struct Solution {
+    std::uint64_t cost = never;
+    std::vector<PageRun> singles; // keys of their own; the last is cut where there is more than needed
+    std::vector<PageRun> others;
+    std::vector<Share> shares;
+};
+
 class Search {
   public:
     Search(std::span<const PageRun> runs, const GroupTerms& terms)
-        : terms_{terms}, runs_{runs.begin(), runs.end()}, key_{terms.weights.mkey}, entry_{terms.weights.mtt}
+        : terms_{terms}, key_{terms.weights.mkey}, entry_{terms.weights.mtt}
     {
+        start_.need = terms.count;
+        start_.runs.assign(runs.begin(), runs.end());
     }
 
     std::optional<KeyGroups> run()
     {
-        if (!terms_.parts) {
-            Blocks blocks{terms_.largest};
-            for (const PageRun& run : runs_)
-                blocks.add(run);
-            best_ = exact_shares(blocks, terms_.count);
-            best_cost_ = best_.cost;
-            return best_.cost == never ? std::nullopt : std::optional{build()};
+        if (terms_.parts) {
+            best_ = with_singles(start_);
+            while (best_.cost != never && start_.runs.size() <= many_runs &&
+                   improve(Start{start_}, start_.runs.size() <= few_runs ? 2 : 1)) {
+            }
+        } else {
+            Shares found = exact_shares(blocks_of(start_.runs), terms_.count);
+            best_ = {.cost = found.cost, .singles = {}, .others = start_.runs, .shares = std::move(found.shares)};
         }
-        choose_singles();
-        if (best_cost_ == never)
-            return {};
-        fill_slots();
-        return build();
+        return best_.cost == never ? std::nullopt : std::optional{build()};
     }
 
   private:
+    // So few that two slots may be tried together, and so many that the few slots there are save nothing to speak of.
+    static constexpr std::size_t few_runs = 24;
+    static constexpr std::size_t many_runs = 4096;
+
+    [[nodiscard]] Blocks blocks_of(const std::vector<PageRun>& runs) const
+    {
+        Blocks blocks{terms_.largest};
+        for (const PageRun& run : runs)
+            blocks.add(run);
+        return blocks;
+    }
+
     // ---- Costs ----
 
     [[nodiscard]] std::uint64_t indirect(std::uint64_t pages) const
@@ -208,37 +235,44 @@ class Search {
 
     // ---- Runs that are keys of their own ----
 
-    // Tries the first n runs as keys of their own, for each n.
-    bool try_in_this_order()
+    // Tries the first n of these runs as keys of their own, for each n.
+    bool try_in_this_order(const Start& start, const std::vector<PageRun>& runs, Solution& best) const
     {
-        Blocks blocks{terms_.largest};
-        for (const PageRun& run : runs_)
-            blocks.add(run);
+        Blocks blocks = blocks_of(runs);
         bool better = false;
-        std::uint64_t paid = 0;
-        std::uint64_t need = terms_.count;
-        const std::size_t most = terms_.free_iovas ? runs_.size() : 0;
+        std::uint64_t paid = start.paid;
+        std::uint64_t need = start.need;
+        const std::size_t most = terms_.free_iovas ? runs.size() : 0;
         for (std::size_t singles = 0;; ++singles) {
-            Shares rest = shares(blocks, need);
-            if (rest.cost != never && paid + rest.cost < best_cost_) {
-                best_cost_ = paid + rest.cost;
-                best_ = std::move(rest);
-                best_.cost = best_cost_;
-                single_runs_.assign(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(singles));
-                others_.assign(runs_.begin() + static_cast<std::ptrdiff_t>(singles), runs_.end());
+            Shares rest = shares(blocks, need, start.required);
+            if (rest.cost != never && paid + rest.cost < best.cost && can_be_cut(start.slots, rest.shares)) {
+                const auto end = runs.begin() + static_cast<std::ptrdiff_t>(singles);
+                best = {.cost = paid + rest.cost,
+                        .singles = {runs.begin(), end},
+                        .others = {end, runs.end()},
+                        .shares = std::move(rest.shares)};
                 better = true;
             }
             if (need == 0 || singles == most)
                 return better;
-            PageRun run = runs_[singles];
+            PageRun run = runs[singles];
             blocks.remove(run);
             if (run.count > need)
                 run = best_part(run, need);
             paid += single_cost(run);
             need -= run.count;
-            if (paid >= best_cost_)
+            if (paid >= best.cost)
                 return better;
         }
+    }
+
+    // The block that is cut has to be its key's first or last piece, too.
+    [[nodiscard]] static bool can_be_cut(const std::vector<Slot>& slots, const std::vector<Share>& shares)
+    {
+        if (shares.empty() || shares.back().pages % block(shares.back().order) == 0)
+            return true;
+        return std::count_if(slots.begin(), slots.end(),
+                             [&](const Slot& slot) { return slot.order == shares.back().order; }) < 2;
     }
 
     // The part of a run that touches fewest of the largest blocks: from where a block begins, or where the run does.
@@ -252,41 +286,42 @@ class Search {
         return entries(last) < entries(best) ? last : best;
     }
 
-    void choose_singles()
+    [[nodiscard]] Solution with_singles(const Start& start) const
     {
-        std::sort(runs_.begin(), runs_.end(), [this](const PageRun& a, const PageRun& b) {
+        std::vector<PageRun> runs = start.runs;
+        std::sort(runs.begin(), runs.end(), [this](const PageRun& a, const PageRun& b) {
             return std::pair{b.count * entries(a), a.first} < std::pair{a.count * entries(b), b.first};
         });
-        try_in_this_order();
-        if (!terms_.free_iovas || best_cost_ == never)
-            return;
+        Solution best;
+        try_in_this_order(start, runs, best);
         constexpr int rounds = 4;
-        for (int round = 0; round < rounds; ++round) {
-            sort_by_worth();
-            if (!try_in_this_order())
-                return;
+        for (int round = 0; terms_.free_iovas && best.cost != never && round < rounds; ++round) {
+            sort_by_worth(runs, best);
+            if (!try_in_this_order(start, runs, best))
+                break;
         }
+        return best;
     }
 
-    // What a run costs where it is not a key of its own: the blocks that the groups take of it, and the rest at the
-    // price of a page in the last group.
-    void sort_by_worth()
+    // By what a run costs where it is not a key of its own: the blocks that the groups take of it, and the rest at
+    // the price of a page in the last group.
+    void sort_by_worth(std::vector<PageRun>& runs, const Solution& solution) const
     {
         double price = 0;
-        if (!best_.shares.empty())
-            price = static_cast<double>(entry_) / static_cast<double>(block(best_.shares.back().order));
-        else if (!single_runs_.empty())
-            price = static_cast<double>(single_cost(single_runs_.back())) /
-                    static_cast<double>(single_runs_.back().count);
+        if (!solution.shares.empty())
+            price = static_cast<double>(entry_) / static_cast<double>(block(solution.shares.back().order));
+        else if (!solution.singles.empty())
+            price = static_cast<double>(single_cost(solution.singles.back())) /
+                    static_cast<double>(solution.singles.back().count);
         std::vector<std::pair<double, PageRun>> worth;
-        worth.reserve(runs_.size());
-        for (const PageRun& run : runs_) {
+        worth.reserve(runs.size());
+        for (const PageRun& run : runs) {
             double saved = -static_cast<double>(single_cost(run));
             Blocks::each(run, terms_.largest, [&](unsigned order, std::uint64_t many) {
-                const auto share = std::find_if(best_.shares.begin(), best_.shares.end(),
+                const auto share = std::find_if(solution.shares.begin(), solution.shares.end(),
                                                 [order](const Share& one) { return one.order <= order; });
                 const double pages = static_cast<double>(many << order);
-                saved += share == best_.shares.end()
+                saved += share == solution.shares.end()
                              ? price * pages
                              : static_cast<double>(entry_) * pages / static_cast<double>(block(share->order));
             });
@@ -295,8 +330,8 @@ class Search {
         std::sort(worth.begin(), worth.end(), [](const auto& a, const auto& b) {
             return a.first != b.first ? a.first > b.first : a.second.first < b.second.first;
         });
-        for (std::size_t i = 0; i < runs_.size(); ++i)
-            runs_[i] = worth[i].second;
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            runs[i] = worth[i].second;
     }
 
     // ---- Parts of blocks at the ends of a group ----
@@ -347,74 +382,49 @@ class Search {
             runs.push_back(after);
     }
 
-    // Tries, at each order, a tail and a head, and two runs' parts as a key of their own.
-    void fill_slots()
+    // The start with a part of a block at the ends given: none if there is no such part, or one already.
+    [[nodiscard]] std::optional<Start> with_slots(const Start& start, unsigned order,
+                                                  std::span<const bool> ends) const
     {
-        std::uint64_t need = terms_.count;
-        for (const PageRun& run : single_runs_)
-            need -= std::min(need, run.count);
-        std::uint64_t singles = 0;
-        {
-            std::uint64_t left = terms_.count;
-            for (const PageRun& run : single_runs_) {
-                const PageRun part = run.count > left ? best_part(run, left) : run;
-                singles += single_cost(part);
-                left -= part.count;
-            }
+        Start next = start;
+        for (const bool tail : ends) {
+            const bool taken = std::any_of(next.slots.begin(), next.slots.end(), [&](const Slot& slot) {
+                return slot.order == order && slot.tail == tail;
+            });
+            const auto piece =
+                taken || next.need == 0 ? std::nullopt : longest_piece(next.runs, order, tail, next.need);
+            if (!piece)
+                return {};
+            take(next.runs, *piece);
+            next.slots.push_back({.order = order, .tail = tail, .piece = *piece});
+            next.required |= block(order);
+            next.need -= piece->count;
+            next.paid += entry_;
         }
-        std::uint64_t required = 0;
-        std::uint64_t paid = singles;
-        const unsigned lowest = std::max(terms_.smallest, 1U);
-        for (bool better = true; better;) {
-            better = false;
-            for (unsigned order = lowest; order <= terms_.largest; ++order)
-                better = try_slots(order, need, required, paid) || better;
-        }
+        return next;
     }
 
-    bool try_slots(unsigned order, std::uint64_t& need, std::uint64_t& required, std::uint64_t& paid)
+    // Tries a tail and a head, or one of them, at each order; and if that is deeper, two of these together.
+    bool improve(const Start& start, int depth)
     {
+        constexpr std::array<bool, 2> ends{true, false};
         bool better = false;
-        for (const std::vector<bool>& ends : {std::vector<bool>{true, false}, {true}, {false}}) {
-            std::vector<PageRun> runs = others_;
-            std::vector<Slot> slots;
-            std::uint64_t rest = need;
-            std::uint64_t cost = paid;
-            for (const bool tail : ends) {
-                const bool taken = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-                    return slot.order == order && slot.tail == tail;
-                });
-                const auto piece = taken || rest == 0 ? std::nullopt : longest_piece(runs, order, tail, rest);
-                if (!piece)
-                    break;
-                take(runs, *piece);
-                slots.push_back({.order = order, .tail = tail, .piece = *piece});
-                rest -= piece->count;
-                cost += entry_;
+        for (unsigned order = std::max(terms_.smallest, 1U); order <= terms_.largest; ++order) {
+            for (const std::span<const bool> some :
+                 {std::span<const bool>{ends}, std::span<const bool>{ends}.first(1),
+                  std::span<const bool>{ends}.last(1)}) {
+                auto next = with_slots(start, order, some);
+                if (!next)
+                    continue;
+                Solution found = with_singles(*next);
+                if (found.cost < best_.cost) {
+                    best_ = std::move(found);
+                    start_ = *next;
+                    better = true;
+                }
+                if (depth > 1)
+                    better = improve(*next, depth - 1) || better;
             }
-            if (slots.size() != ends.size())
-                continue;
-            Blocks blocks{terms_.largest};
-            for (const PageRun& run : runs)
-                blocks.add(run);
-            Shares found = shares(blocks, rest, required | block(order));
-            if (found.cost == never || cost + found.cost >= best_cost_)
-                continue;
-            // The block that is cut has to be the key's first or last piece, too.
-            const Share& last = found.shares.back();
-            const auto at_last = [&](const Slot& slot) { return slot.order == last.order; };
-            if (last.pages % block(last.order) != 0 && std::count_if(slots_.begin(), slots_.end(), at_last) +
-                                                               std::count_if(slots.begin(), slots.end(), at_last) ==
-                                                           2)
-                continue;
-            best_cost_ = cost + found.cost;
-            best_ = std::move(found);
-            others_ = std::move(runs);
-            slots_.insert(slots_.end(), slots.begin(), slots.end());
-            need = rest;
-            paid = cost;
-            required |= block(order);
-            better = true;
         }
         return better;
     }
@@ -479,44 +489,44 @@ class Search {
 
     KeyGroups build()
     {
-        std::vector<PageRun> runs = terms_.parts ? others_ : runs_;
+        std::vector<PageRun> runs = best_.others;
+        const std::vector<Slot>& slots = start_.slots;
         std::vector<KeyGroup> groups;
         for (const Share& share : best_.shares) {
             KeyGroup group;
             const auto find = [&](bool tail) {
-                return std::find_if(slots_.begin(), slots_.end(),
+                return std::find_if(slots.begin(), slots.end(),
                                     [&](const Slot& slot) { return slot.order == share.order && slot.tail == tail; });
             };
             const auto tail = find(true);
             const auto head = find(false);
-            if (tail != slots_.end())
+            if (tail != slots.end())
                 group.pieces.push_back(tail->piece);
             if (share.pages > 0)
                 for (const PageRun& run :
-                     cut_blocks(runs, share.order, terms_.largest, share.pages, head != slots_.end()))
+                     cut_blocks(runs, share.order, terms_.largest, share.pages, head != slots.end()))
                     group.pieces.push_back(run);
-            if (head != slots_.end())
+            if (head != slots.end())
                 group.pieces.push_back(head->piece);
             groups.push_back(std::move(group));
         }
         std::uint64_t left = terms_.count;
-        for (const PageRun& run : single_runs_) {
+        for (const KeyGroup& group : groups)
+            for (const PageRun& piece : group.pieces)
+                left -= piece.count;
+        for (const PageRun& run : best_.singles) {
             const PageRun part = run.count > left ? best_part(run, left) : run;
             groups.push_back({.pieces = {part}});
             left -= part.count;
         }
-        return {.keys = std::move(groups), .cost = best_cost_};
+        return {.keys = std::move(groups), .cost = best_.cost};
     }
 
     const GroupTerms& terms_;
-    std::vector<PageRun> runs_;
     std::uint64_t key_;
     std::uint64_t entry_;
-    Shares best_;
-    std::uint64_t best_cost_ = never;
-    std::vector<PageRun> single_runs_;
-    std::vector<PageRun> others_;
-    std::vector<Slot> slots_;
+    Start start_; // of the best
+    Solution best_;
 };
 
 } // namespace

@@ -48,7 +48,7 @@ void set_address(Placement& placement, const Layout& layout, unsigned shift, Pag
     placement.residue = below(dma, modulus);
     // Below the page's own shift there is no choice: both addresses are multiples of the page.
     if (max_shift < driver_max_shift && max_shift >= page.value() && leads_too_far(layout, max_shift)) {
-        modulus = max_shift + 1;
+        modulus = std::max(modulus, max_shift + 1);
         placement.residue = below(dma, modulus) ^ (std::uint64_t{1} << max_shift);
     }
     placement.modulus = PageShift{modulus};
@@ -166,7 +166,9 @@ class Cheapest {
     {
         const Layout layout = layout_of(pieces, page_);
         Placement placed;
-        set_address(placed, layout, std::max(limits_.max_page_shift, page_).value(), page_, unbound_);
+        // KSM entries lie at multiples of their length in the virtual address.
+        const unsigned ksm = indirect_ && limits_.indirect.ksm ? limits_.indirect.max_ksm_shift.value() : 0;
+        set_address(placed, layout, std::max({limits_.max_page_shift.value(), page_.value(), ksm}), page_, unbound_);
         PlanOptions options = options_;
         options.iova = Iova{placed.residue};
         try {

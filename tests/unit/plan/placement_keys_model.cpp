@@ -11,6 +11,7 @@
 #include <bit>
 #include <map>
 #include <sstream>
+#include <string>
 #include <vector>
 
 using namespace mrz;
@@ -85,8 +86,7 @@ class Exhaustive {
     void choose(std::size_t more)
     {
         if (more == 0) {
-            least_ = std::min(least_,
-                              make_optimal_plan(Layout::of_pages(order_, page), options_, limits_).cost());
+            least_ = std::min(least_, make_optimal_plan(Layout::of_pages(order_, page), options_, limits_).cost());
             return;
         }
         for (std::size_t i = 0; i < frames_.size(); ++i) {
@@ -253,37 +253,76 @@ TEST(PlacementKeysModel, NoOrderOfNoOtherPagesCostsLessForAUmem)
     compare_orders(32, PageSizeRule::umem, 3000);
 }
 
+// Of twelve pages the choice is no longer tried through; it is to be the best nearly always, and near it else.
 TEST(PlacementKeysModel, LargerPoolsCostSeldomMoreThanTheBestPartition)
 {
-    for (const PageSizeRule rule : {PageSizeRule::memory_region, PageSizeRule::umem}) {
-        Dice dice{33};
-        int cases = 0;
-        int equal = 0;
-        double worst = 1;
-        double sum = 0;
-        for (int i = 0; i < 150 && !HasFailure(); ++i) {
-            const std::vector<DmaAddress> frames = random_pool(dice, 12, dice.one_in(2) ? 24 : 50);
-            const unsigned largest = static_cast<unsigned>(dice.roll(0, 4));
-            const Partitions model{frames, largest, rule == PageSizeRule::memory_region};
-            for (int j = 0; j < 6 && !HasFailure(); ++j) {
-                const std::size_t count = dice.roll(1, 12);
-                const PlanOptions options{.weights = random_weights(dice)};
-                const Limits limits = with_klm(12 + largest, rule);
-                SCOPED_TRACE(describe(frames, count, limits, options.weights));
-                const std::uint64_t cost = placed_as_promised(frames, count, options, limits).cost;
-                const std::uint64_t least = model.least(count, options.weights);
-                EXPECT_GE(cost, least);
-                ++cases;
-                equal += cost == least ? 1 : 0;
-                const double ratio = least == 0 ? 1 : static_cast<double>(cost) / static_cast<double>(least);
-                sum += ratio;
-                if (ratio > worst) {
-                    worst = ratio;
-                    if (std::getenv("SHOW"))
-                        std::printf("%llu instead of %llu: %s\n", (unsigned long long)cost, (unsigned long long)least, describe(frames, count, limits, options.weights).c_str());
-                }
-            }
+    Dice dice{33};
+    int cases = 0;
+    int worse = 0;
+    for (int i = 0; i < 150 && !HasFailure(); ++i) {
+        const std::vector<DmaAddress> frames = random_pool(dice, 12, dice.one_in(2) ? 24 : 50);
+        const auto largest = static_cast<unsigned>(dice.roll(0, 4));
+        const Partitions model{frames, largest, true};
+        for (int j = 0; j < 6 && !HasFailure(); ++j, ++cases) {
+            const std::size_t count = dice.roll(1, 12);
+            const PlanOptions options{.weights = random_weights(dice)};
+            const Limits limits = with_klm(12 + largest, PageSizeRule::memory_region);
+            SCOPED_TRACE(describe(frames, count, limits, options.weights));
+            const std::uint64_t cost = placed_as_promised(frames, count, options, limits).cost;
+            const std::uint64_t least = model.least(count, options.weights);
+            EXPECT_GE(cost, least);
+            EXPECT_LE(cost, least + options.weights.mtt + options.weights.mkey + options.weights.indirect);
+            worse += cost != least ? 1 : 0;
         }
-        std::printf("%d of %d equal, worst %.3f, mean %.4f\n", equal, cases, worst, sum / cases);
     }
+    EXPECT_LE(worse, cases / 50);
+}
+
+TEST(PlacementKeysModel, LargerPoolsCostWhatTheBestPartitionDoesForAUmem)
+{
+    Dice dice{34};
+    for (int i = 0; i < 150 && !HasFailure(); ++i) {
+        const std::vector<DmaAddress> frames = random_pool(dice, 12, dice.one_in(2) ? 24 : 50);
+        const auto largest = static_cast<unsigned>(dice.roll(0, 4));
+        const Partitions model{frames, largest, false};
+        for (int j = 0; j < 6 && !HasFailure(); ++j) {
+            const std::size_t count = dice.roll(1, 12);
+            const PlanOptions options{.weights = random_weights(dice)};
+            const Limits limits = with_klm(12 + largest, PageSizeRule::umem);
+            SCOPED_TRACE(describe(frames, count, limits, options.weights));
+            EXPECT_EQ(placed_as_promised(frames, count, options, limits).cost, model.least(count, options.weights));
+        }
+    }
+}
+
+TEST(PlacementKeysModel, OtherKindsOfKeysCostNoMoreThanOneDirectKey)
+{
+    Dice dice{35};
+    for (int i = 0; i < 3000 && !HasFailure(); ++i) {
+        const std::vector<DmaAddress> frames = random_pool(dice, dice.roll(4, 30), 60);
+        const std::size_t count = dice.roll(1, frames.size());
+        const PlanOptions options{.single_key = dice.one_in(2), .weights = random_weights(dice)};
+        Limits limits = with_klm(static_cast<unsigned>(dice.roll(12, 16)), PageSizeRule::memory_region);
+        limits.indirect.klm = dice.one_in(3);
+        limits.indirect.ksm = dice.one_in(2);
+        SCOPED_TRACE(describe(frames, count, limits, options.weights));
+        const std::uint64_t entries = place(frames, page, count, limits).entries;
+        EXPECT_LE(placed_as_promised(frames, count, options, limits).cost,
+                  options.weights.mkey + options.weights.mtt * entries);
+    }
+}
+
+TEST(PlacementKeysModel, PagesBeyondTheEntriesOfOneKeyAreSplit)
+{
+    Dice dice{36};
+    int split = 0;
+    for (int i = 0; i < 1000 && !HasFailure(); ++i) {
+        const std::vector<DmaAddress> frames = random_pool(dice, dice.roll(8, 30), 60);
+        Limits limits = with_klm(static_cast<unsigned>(dice.roll(12, 16)), PageSizeRule::memory_region);
+        limits.max_mtt_entries = dice.roll(2, 5);
+        const std::size_t count = dice.roll(6, frames.size());
+        SCOPED_TRACE(describe(frames, count, limits, {}));
+        split += placed_as_promised(frames, count, {}, limits).entries > *limits.max_mtt_entries ? 1 : 0;
+    }
+    EXPECT_GT(split, 100);
 }
