@@ -22,6 +22,8 @@ WindowOptions window_options(const ArenaOptions& options, std::size_t size)
             .node = options.node,
             .threads = options.threads,
             .surplus = options.surplus,
+            .limits = options.limits ? *options.limits : limits_for(options.domains),
+            .plan = options.plan,
             .progress = options.progress};
 }
 

@@ -11,15 +11,19 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <set>
 
+#include <numaif.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 namespace mrz::test {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
+using testing::HasSubstr;
 
 class Windows : public testing::Test {
   protected:
@@ -143,6 +147,53 @@ TEST_F(Windows, TakeNoMoreThanNeededWhereNoSlackIsGiven)
     EXPECT_EQ(wanted, 66_MiB);
 }
 
+TEST_F(Windows, LookNoFurtherOnceNothingCouldBeCheaper)
+{
+    const PoolGuard guard{2_MiB, 1};
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not demote it");
+    {
+        TakenPages all{2_MiB, guard.free()}; // gives them in ascending order to who comes next
+        const std::vector<DmaAddress> frames = all.frames();
+        std::vector<std::size_t> order(frames.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return frames[a] > frames[b]; });
+        all.give_back(order);
+    }
+    std::size_t wanted = 0;
+    const Window window =
+        Window::build({.size = 256_MiB, .surplus = Surplus::pool(), .progress = [&](const BuildProgress& at) {
+                           wanted = at.wanted;
+                       }});
+    EXPECT_EQ(entries(window, WindowOptions{}.limits), 1U);
+    EXPECT_LT(wanted, 400_MiB);
+}
+
+TEST_F(Windows, LookAtAllOfThePoolButItsReserve)
+{
+    const PoolGuard guard{2_MiB, 200};
+    // Every second page is held, so that nothing is ever good enough.
+    TakenPages all{2_MiB, 200};
+    const std::vector<DmaAddress> frames = all.frames();
+    std::vector<std::size_t> order(frames.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return frames[a] < frames[b]; });
+    std::vector<std::size_t> second;
+    for (std::size_t i = 0; i < order.size(); i += 2)
+        second.push_back(order[i]);
+    all.give_back(second);
+    const auto looked_at = [](const Surplus& surplus) {
+        std::size_t taken = 0;
+        const Window window = Window::build(
+            {.size = 20_MiB, .surplus = surplus, .progress = [&](const BuildProgress& at) { taken = at.taken; }});
+        return taken / 2_MiB;
+    };
+    EXPECT_EQ(looked_at(Surplus::exact()), 11U);
+    EXPECT_EQ(looked_at(Surplus::pool(0)), 100U);
+    EXPECT_EQ(looked_at(Surplus::pool(100_MiB)), 50U);
+    EXPECT_EQ(looked_at(Surplus::pool(1_TiB)), 11U);
+    EXPECT_EQ(guard.free(), 100U);
+}
+
 TEST_F(Windows, TellHowFarTheyAreUntilTheEnd)
 {
     const PoolGuard guard{2_MiB, 128};
@@ -173,13 +224,49 @@ TEST_F(Windows, TakenByTwoThreadsAreOneWindowAllTheSame)
     EXPECT_EQ(guard.free(), 0U);
 }
 
-TEST_F(Windows, OfOneNodeLieThere)
+//! The node of each 2-MiB page.
+std::vector<int> nodes_of(const Window& window)
 {
-    const int node = host::nodes().front().id;
-    const PoolGuard guard{2_MiB, 33, node};
-    const Window window = Window::build({.size = 64_MiB, .node = node});
-    EXPECT_EQ(read_pool(2_MiB, node).free, 0U);
-    EXPECT_EQ(window.map().node, node);
+    std::vector<void*> pages;
+    for (std::size_t offset = 0; offset < window.length(); offset += 2_MiB)
+        pages.push_back(window.address() + offset);
+    std::vector<int> nodes(pages.size(), -1);
+    EXPECT_EQ(move_pages(0, pages.size(), pages.data(), nullptr, nodes.data(), 0), 0);
+    return nodes;
+}
+
+// On each node that there is: one, or as many as the machine has.
+TEST_F(Windows, OfEachNodeLieThere)
+{
+    for (const host::Node& node : host::nodes()) {
+        const PoolGuard guard{2_MiB, 66, node.id};
+        scramble_pool(2_MiB);
+        const Window window = Window::build({.size = 64_MiB, .node = node.id, .surplus = Surplus::pool(0)});
+        EXPECT_THAT(nodes_of(window), Each(node.id));
+        EXPECT_EQ(read_pool(2_MiB, node.id).free, 66U - 33U);
+        EXPECT_EQ(window.map().node, node.id);
+    }
+}
+
+TEST_F(Windows, OfANodeWithoutPagesOrThatIsNotThereAreRefusedByName)
+{
+    const auto refusal = [](int node) {
+        try {
+            Window::build({.size = 64_MiB, .node = node});
+        } catch (const Error& error) {
+            return std::string{error.what()};
+        }
+        return std::string{"none"};
+    };
+    int last = 0;
+    for (const host::Node& node : host::nodes()) {
+        last = std::max(last, node.id);
+        const std::uint64_t free = read_pool(2_MiB, node.id).free;
+        if (free < 33) {
+            EXPECT_THAT(refusal(node.id), AllOf(HasSubstr("node " + std::to_string(node.id)), HasSubstr("33")));
+        }
+    }
+    EXPECT_THAT(refusal(last + 1), HasSubstr("node " + std::to_string(last + 1)));
 }
 
 TEST_F(Windows, OfOneGigabytePagesHaveASmallHeader)
@@ -205,6 +292,34 @@ TEST_F(Windows, OfOneGigabytePagesHaveASmallHeader)
     }
     EXPECT_EQ(large->free(), 2U);
     EXPECT_EQ(small.free(), 1U);
+}
+
+TEST_F(Windows, OfAdjacentOneGigabytePagesHaveLargerEntries)
+{
+    std::unique_ptr<PoolGuard> large;
+    for (std::uint64_t pages = 6; pages >= 2 && large == nullptr; --pages)
+        try {
+            large = std::make_unique<PoolGuard>(1_GiB, pages);
+        } catch (const std::exception&) { // NOLINT(bugprone-empty-catch): said below
+        }
+    MRZ_REQUIRE(large != nullptr, "the kernel gives no two 1-GiB pages");
+    const PoolGuard small{2_MiB, 1};
+    std::vector<DmaAddress> frames;
+    {
+        const TakenPages all{1_GiB, large->free()};
+        frames = all.frames();
+    }
+    // Two pages are one entry of 2 GiB if they are its halves, where the kernel stands that.
+    std::uint64_t fewest = 2;
+    for (const DmaAddress frame : frames)
+        if (host::max_registration_shift() >= PageShift{31} && frame.value() % 2_GiB == 0 &&
+            std::find(frames.begin(), frames.end(), frame + 1_GiB) != frames.end())
+            fewest = 1;
+    const Window window = Window::build({.size = 2_GiB, .page_size = 1_GiB, .surplus = Surplus::pool(0)});
+    EXPECT_EQ(entries(window, WindowOptions{}.limits), fewest);
+    RecordProperty("entries", static_cast<int>(fewest));
+    window.block().front() = std::byte{1};
+    window.block().back() = std::byte{2};
 }
 
 TEST_F(Windows, MovedFromOnesOwnNothingAndAssignedToOnesGiveTheirPagesBack)

@@ -36,6 +36,10 @@ struct ArenaOptions {
     unsigned threads = 0;
     Surplus surplus = Surplus::percent(100);
     std::function<void(const BuildProgress&)> progress = {};
+    //! The device that pages are chosen for. None: one with the indirect keys that all \p domains have, and with
+    //! pages as large as the kernel stands.
+    std::optional<Limits> limits = {};
+    PlanOptions plan = {};
     //! Where all of the arena is registered, for its owner's use: see Arena::region().
     std::vector<Domain> domains = {};
 };
