@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -24,67 +23,62 @@
 
 namespace mrz::test {
 
-//! 2-MiB pages, partly from whole gigabytes where the kernel has them. Some are held by another file, chosen at
-//! random; the others are given back in random order.
-class FragmentedPool {
+inline constexpr std::size_t fragmented_page_size = std::size_t{2} << 20;
+
+//! Holds some of the free 2-MiB pages of the pool, chosen at random; the others it gives back in random order.
+class HeldPages {
   public:
-    FragmentedPool(std::uint64_t pages, unsigned percent_held, std::uint32_t seed)
+    HeldPages(unsigned percent, std::uint32_t seed)
+        : pages_{fragmented_page_size, read_pool(fragmented_page_size).available()}
     {
-        const Pool pool = read_pool(page_size);
-        const std::uint64_t before = pool.total - pool.surplus;
-        const std::uint64_t gigabytes = pages / 512;
-        if (add_whole_gigabytes(gigabytes) < gigabytes)
-            compact();
-        // Guards what was added above, too: it goes back to the size before. A pool's size is its own journal here.
-        guard_ = std::make_unique<PoolGuard>(page_size, pages);
-        restore_ = std::make_unique<Restore>(before);
-        held_.emplace(page_size, pages);
-        const std::vector<DmaAddress> frames = held_->frames();
-        std::vector<std::size_t> order(pages);
+        const std::vector<DmaAddress> frames = pages_.frames();
+        std::vector<std::size_t> order(frames.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::shuffle(order.begin(), order.end(), std::mt19937{seed});
-        order.resize(pages - pages * percent_held / 100);
+        order.resize(frames.size() - frames.size() * percent / 100);
         for (const std::size_t page : order)
             free_frames_.push_back(frames[page]);
-        held_->give_back(order);
+        pages_.give_back(order);
     }
 
     //! Of the pages that are free unless somebody took some since.
     [[nodiscard]] const std::vector<DmaAddress>& free_frames() const noexcept { return free_frames_; }
 
-    static constexpr std::size_t page_size = std::size_t{2} << 20;
+  private:
+    TakenPages pages_;
+    std::vector<DmaAddress> free_frames_;
+};
+
+//! A pool of 2-MiB pages, as many as possible of them from whole gigabytes, for the life of an object.
+class PoolOfGigabytes {
+  public:
+    explicit PoolOfGigabytes(std::uint64_t pages)
+    {
+        const Pool pool = read_pool(fragmented_page_size);
+        before_ = pool.total - pool.surplus;
+        add_whole_gigabytes(pages / 512);
+        guard_ = std::make_unique<PoolGuard>(fragmented_page_size, pages);
+    }
+    PoolOfGigabytes(const PoolOfGigabytes&) = delete;
+    PoolOfGigabytes& operator=(const PoolOfGigabytes&) = delete;
+    ~PoolOfGigabytes()
+    {
+        guard_.reset();
+        if (owner_ == ::getpid())
+            resize_pool(fragmented_page_size, {}, before_);
+    }
 
   private:
-    //! Destroyed after the guard's pages are.
-    class Restore {
-      public:
-        explicit Restore(std::uint64_t pages) : pages_{pages} {}
-        Restore(const Restore&) = delete;
-        Restore& operator=(const Restore&) = delete;
-        ~Restore()
-        {
-            if (owner_ == ::getpid())
-                resize_pool(page_size, {}, pages_);
-        }
-
-      private:
-        std::uint64_t pages_;
-        pid_t owner_ = ::getpid();
-    };
-
-    static void compact() { std::ofstream{"/proc/sys/vm/compact_memory"} << 1 << std::flush; }
-
-    std::unique_ptr<Restore> restore_;
+    std::uint64_t before_ = 0;
     std::unique_ptr<PoolGuard> guard_;
-    std::optional<TakenPages> held_;
-    std::vector<DmaAddress> free_frames_;
+    pid_t owner_ = ::getpid();
 };
 
 //! The frames of all free pages of the pool, which it takes for the look and gives back in random order.
 inline std::vector<DmaAddress> shuffled_free_pages(std::uint32_t seed)
 {
-    const std::uint64_t pages = read_pool(FragmentedPool::page_size).available();
-    TakenPages all{FragmentedPool::page_size, pages};
+    const std::uint64_t pages = read_pool(fragmented_page_size).available();
+    TakenPages all{fragmented_page_size, pages};
     std::vector<DmaAddress> frames = all.frames();
     std::vector<std::size_t> order(pages);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -100,11 +94,11 @@ struct SeenMemory {
 
     static SeenMemory of(const void* memory, std::size_t length)
     {
-        const Frames frames = read_frames(memory, length, PageShift::of(FragmentedPool::page_size));
+        const Frames frames = read_frames(memory, length, PageShift::of(fragmented_page_size));
         if (!frames.complete())
             throw std::runtime_error{"the frames of the memory cannot be read"};
         return {.address = reinterpret_cast<std::uintptr_t>(memory),
-                .layout = Layout::of_pages(frames.addresses, PageShift::of(FragmentedPool::page_size))};
+                .layout = Layout::of_pages(frames.addresses, PageShift::of(fragmented_page_size))};
     }
     [[nodiscard]] Plan one_key(const Limits& limits) const { return make_plan(layout, Iova{address}, limits); }
     [[nodiscard]] Plan cheapest(const Limits& limits) const
