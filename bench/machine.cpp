@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <memory>
 #include <numeric>
@@ -117,7 +118,7 @@ Machine::Machine() : pool_{page_size, {}, pages_needed}
     arrange_pool();
 }
 
-void Machine::arrange_pool()
+void Machine::arrange_pool(Next next)
 {
     const auto pages = mrz::read_pool(page_size).available();
     if (pages < window_pages)
@@ -127,10 +128,16 @@ void Machine::arrange_pool()
     const auto frames = file.frames(shift);
     const auto placement =
         mrz::place(frames, shift, window_pages, {.max_page_shift = mrz::host::max_registration_shift()});
+    const auto free_gigabyte = [&] {
+        for (auto page = placement.order.rbegin(); page != placement.order.rend(); ++page)
+            file.free_page(*page);
+    };
+    if (next == Next::others)
+        free_gigabyte();
     for (const std::size_t page : placement.surplus)
         file.free_page(page);
-    for (auto page = placement.order.rbegin(); page != placement.order.rend(); ++page)
-        file.free_page(*page);
+    if (next == Next::gigabyte)
+        free_gigabyte();
 }
 
 std::shared_ptr<const void> Machine::fragment_pool(unsigned percent_held)
@@ -150,7 +157,16 @@ struct Room::Pages {
     mrz::app::TemporaryPool pool;
 };
 
-Room::~Room() = default;
+Room::~Room()
+{
+    try {
+        // A pool that shrinks loses the pages first that are next: not those of the contiguous gigabyte.
+        if (pages_ != nullptr)
+            Machine::arrange_pool(Machine::Next::others);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "the pool is not in order: %s\n", error.what());
+    }
+}
 
 Room::Room(std::size_t bytes)
 {
@@ -158,12 +174,17 @@ Room::Room(std::size_t bytes)
     const std::size_t pages = (bytes + mrz::Window::header_size) / page_size + 128;
     if (mrz::read_pool(page_size).available() >= pages)
         return;
-    try {
-        pages_ = std::make_unique<Pages>(mrz::app::TemporaryPool{page_size, {}, pages});
-    } catch (const mrz::Error& error) {
-        if (error.cause().trouble != mrz::Trouble::hugepages)
-            throw;
-        throw Unavailable{error.what()};
+    // A gigabyte to choose from where there is one.
+    for (const std::size_t choice : {1_GiB / page_size, 0_MiB}) {
+        try {
+            pages_ = std::make_unique<Pages>(mrz::app::TemporaryPool{page_size, {}, pages + choice});
+            return;
+        } catch (const mrz::Error& error) {
+            if (error.cause().trouble != mrz::Trouble::hugepages)
+                throw;
+            if (choice == 0)
+                throw Unavailable{error.what()};
+        }
     }
 }
 

@@ -23,7 +23,9 @@ class Machine {
     //! Takes every free page and frees them so that the next who takes pages gets a contiguous gigabyte in ascending
     //! order first, if there is one: the pool as it is after it was reserved early, whatever runs before did to it.
     //! The kernel hands out the page that was freed last.
-    static void arrange_pool();
+    //! With Next::others it comes last.
+    enum class Next { gigabyte, others };
+    static void arrange_pool(Next next = Next::gigabyte);
     //! Takes every free page, and frees all but \p percent_held of them in random order: the pool as it is on a
     //! machine that has been up for a while. What it returns holds the others.
     static std::shared_ptr<const void> fragment_pool(unsigned percent_held);
