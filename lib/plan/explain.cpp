@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/plan.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 namespace mrz {
@@ -11,17 +12,20 @@ std::string counted(std::uint64_t count, std::string_view one, std::string_view 
     return std::to_string(count) + ' ' + std::string{count == 1 ? one : many};
 }
 
-std::string reason(const Plan& plan)
+std::string page_of(unsigned shift)
 {
-    const std::string at = "iova " + format_hex(plan.limit.at.value());
-    const std::string bit = "bit " + std::to_string(plan.limit.bit);
-    const std::string size = format_size(std::uint64_t{1} << plan.limit.bit);
-    const bool umem = !plan.umems.empty();
-    switch (plan.limit.term) {
+    return shift > 63 ? "any size" : format_size(std::uint64_t{1} << shift);
+}
+
+std::string reason(const LimitedBy& limit, bool umem)
+{
+    const std::string at = "iova " + format_hex(limit.at.value());
+    const std::string size = page_of(limit.bit);
+    switch (limit.term) {
     case LimitTerm::congruence:
         if (umem)
             return at + " and its DMA address are not both aligned to more than " + size;
-        return at + " and its DMA address differ in " + bit;
+        return at + " and its DMA address differ in bit " + std::to_string(limit.bit);
     case LimitTerm::breaks:
         return "an extent begins at " + at + ", aligned only to " + size;
     case LimitTerm::length:
@@ -34,6 +38,49 @@ std::string reason(const Plan& plan)
         return "a DMA segment ends at " + at + ", aligned only to " + size;
     }
     return {};
+}
+
+// What would let the key have larger pages.
+std::string removal(const LimitedBy& limit, bool umem)
+{
+    const std::string larger = page_of(limit.bit + 1);
+    switch (limit.term) {
+    case LimitTerm::congruence:
+        return "memory whose extents agree with their iovas below " + larger + " would remove that";
+    case LimitTerm::breaks:
+        return "extents that begin at multiples of " + larger + " would remove that";
+    case LimitTerm::length:
+        return umem ? "a multiple of " + larger + " would remove that" : std::string{};
+    case LimitTerm::device:
+        return "only pages of " + larger + " would remove that";
+    case LimitTerm::segment:
+        return "longer DMA segments, or ends of segments at multiples of " + larger + ", would remove that";
+    }
+    return {};
+}
+
+// The first of the keys with the most entries: the plan's limit is its.
+const PlannedKey& largest_key(const Plan& plan)
+{
+    return *std::max_element(plan.keys.begin(), plan.keys.end(),
+                             [](const PlannedKey& a, const PlannedKey& b) { return a.entries < b.entries; });
+}
+
+std::string counts(const Plan& plan)
+{
+    std::string text = counted(plan.keys.size(), "key", "keys");
+    if (plan.indirect) {
+        text = "1 key over " + std::to_string(plan.keys.size());
+        text += plan.indirect->kind == IndirectKind::ksm
+                    ? " (KSM of " + format_size(plan.indirect->entry_shift.value().bytes()) + ")"
+                    : " (KLM)";
+    }
+    text += ", " + counted(plan.mtt_entries(), "entry", "entries");
+    if (plan.keys.size() == 1)
+        text += " of " + format_size(plan.keys.front().page_shift.bytes());
+    if (plan.indirect)
+        text += " and " + counted(plan.indirect_entries(), "indirect one", "indirect ones");
+    return text;
 }
 
 } // namespace
@@ -55,28 +102,49 @@ std::string_view to_string(LimitTerm term)
     return "unknown";
 }
 
+std::string_view to_string(IndirectKind kind)
+{
+    return kind == IndirectKind::ksm ? "ksm" : "klm";
+}
+
 std::uint64_t Plan::mtt_entries() const noexcept
 {
     return std::accumulate(keys.begin(), keys.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const PlannedKey& key) { return sum + key.entries; });
 }
 
+std::uint64_t Plan::indirect_entries() const noexcept
+{
+    return indirect ? indirect->entries.size() : 0;
+}
+
 std::uint64_t Plan::total_entries() const noexcept
 {
-    return mtt_entries();
+    return mtt_entries() + indirect_entries();
 }
 
 std::uint64_t Plan::cost() const noexcept
 {
-    return keys.size() + total_entries();
+    return weights.mtt * mtt_entries() + weights.mkey * (keys.size() + (indirect ? 1 : 0)) +
+           weights.indirect * indirect_entries();
 }
 
 std::string Plan::explain() const
 {
-    std::string line = counted(keys.size(), "key", "keys") + ", " + counted(mtt_entries(), "entry", "entries");
-    if (keys.size() == 1)
-        line += " of " + format_size(keys.front().page_shift.bytes());
-    return line + "; limited by " + std::string{to_string(limit.term)} + ": " + reason(*this);
+    const bool umem = !umems.empty();
+    const PlannedKey& key = largest_key(*this);
+    std::string line = counts(*this) + "; limited by " + std::string{to_string(limit.term)};
+    if (keys.size() > 1)
+        line += " in the key at offset " + std::to_string(key.offset);
+    line += ": " + reason(limit, umem);
+    if (better)
+        line += "; placed at " + format_hex(better->iova.value()) + " it would be " +
+                (keys.size() == 1 && !indirect ? "" : "1 key, ") + counted(better->entries, "entry", "entries");
+    else if (key.entries > 1)
+        line += "; " + removal(limit, umem);
+    if (!proven)
+        line += "; there may be a cheaper one, as the layout is too large to try all";
+    return line;
 }
 
 } // namespace mrz

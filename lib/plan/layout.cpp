@@ -20,6 +20,7 @@ Layout Layout::worst_case(PageShift page, std::size_t count)
     constexpr std::uint64_t half_of_all = std::uint64_t{1} << 63;
     if (count > half_of_all / page.bytes())
         refuse(std::to_string(count) + " pages of " + format_size(page.bytes()) + " pass any address space",
+               {.limit = "the most pages of that size", .present = half_of_all / page.bytes(), .need = count},
                "give fewer pages");
     // Every second frame, downwards. Nothing is contiguous, and the first frame is an even one, so that at any page
     // aligned address either it or the second page keeps pages from being larger.
@@ -33,15 +34,20 @@ void Layout::append(DmaAddress dma, std::size_t length)
 {
     constexpr std::uint64_t last_address = std::numeric_limits<std::uint64_t>::max();
     if (length == 0)
-        refuse("an extent of 0 bytes at DMA address " + format_hex(dma.value()), "give a positive length");
+        refuse("an extent of 0 bytes at DMA address " + format_hex(dma.value()),
+               {.limit = "the extent's length, in bytes,", .present = 0, .need = 1}, "give a positive length");
     if (length - 1 > last_address - dma.value())
         refuse("an extent of " + std::to_string(length) + " bytes at DMA address " + format_hex(dma.value()) +
                    " ends past 2^64",
+               {.limit = "the bytes from there to 2^64, less one,",
+                .present = last_address - dma.value(),
+                .need = length - 1},
                "give an extent within the address space");
     const std::size_t offset = this->length();
     if (length > std::numeric_limits<std::size_t>::max() - offset)
         refuse("a layout of " + std::to_string(offset) + " and " + std::to_string(length) +
                    " more bytes reaches 2^64",
+               {.limit = "the bytes that it may still grow by", .present = last_address - offset, .need = length},
                "give a shorter layout");
 
     if (!extents_.empty()) {

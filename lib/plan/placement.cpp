@@ -265,6 +265,9 @@ Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t 
     check_limits(limits);
     if (count == 0 || count > frames.size())
         refuse("cannot choose " + std::to_string(count) + " of " + std::to_string(frames.size()) + " pages",
+               {.limit = count == 0 ? "the pages asked for" : "the pages to choose from",
+                .present = count == 0 ? count : frames.size(),
+                .need = std::max<std::size_t>(count, 1)},
                "ask for at least one page, and no more than there are");
     const PoolBlocks pool{frames, page};
     const Choices choices{pool, page, count, limits};
@@ -272,6 +275,7 @@ Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t 
     if (!best)
         refuse("no choice of " + std::to_string(count) + " pages fits the device's smallest page of " +
                    format_size(limits.min_page_shift.bytes()),
+               {.limit = "the device's smallest page, in bytes,", .present = limits.min_page_shift.bytes()},
                "give more pages to choose from, or fewer to place");
 
     Placement placement;

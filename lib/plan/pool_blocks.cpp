@@ -4,6 +4,7 @@
 #include "check.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace mrz {
 namespace {
@@ -68,6 +69,9 @@ PoolBlocks::PoolBlocks(std::span<const DmaAddress> frames, PageShift page)
         if (frames[i].value() % page.bytes() != 0)
             refuse("the frame at DMA address " + format_hex(frames[i].value()) + " is no page of " +
                        format_size(page.bytes()),
+                   {.limit = "the page's alignment, in bytes,",
+                    .present = std::uint64_t{1} << std::countr_zero(frames[i].value()),
+                    .need = page.bytes()},
                    "give frames that begin at a multiple of the page size");
         sorted_.push_back({.page_number = frames[i].value() >> page.value(), .index = i});
     }
@@ -78,7 +82,7 @@ PoolBlocks::PoolBlocks(std::span<const DmaAddress> frames, PageShift page)
         const std::uint64_t number = sorted_[i].page_number;
         if (i != 0 && number == sorted_[i - 1].page_number)
             refuse("the frame at DMA address " + format_hex(number << page.value()) + " is there twice",
-                   "give each frame once");
+                   {.limit = "the times that a frame may be there", .present = 1}, "give each frame once");
         if (!runs_.empty() && runs_.back().end() == number) {
             ++runs_.back().count;
         } else {
