@@ -14,14 +14,15 @@ constexpr std::uint64_t most_units = std::uint64_t{1} << 21;
 
 class Solver {
   public:
-    Solver(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints)
-        : wanted_{wanted}, costs_{costs}, over_joints_{over_joints}
+    Solver(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints, std::int64_t below)
+        : wanted_{wanted}, costs_{costs}, over_joints_{over_joints}, below_{below}
     {
     }
 
     [[nodiscard]] DirectSolution solve() const
     {
-        if (over_joints_.cost() == Partition::unreachable)
+        if (over_joints_.cost() == Partition::unreachable ||
+            (costs_.max_piece != 0 && pieces_of(memory().end(), costs_.max_piece) > most_pieces()))
             return {};
         // Without the limits first. What obeys them anyway is the cheapest of those that do.
         if (!long_runs_) {
@@ -33,8 +34,17 @@ class Solver {
         }
         const unsigned unit = unit_shift(memory(), limits(), costs_.max_piece);
         if (memory().end() >> unit <= most_units) {
-            LimitedSearch search =
-                cheapest_partition_within(memory(), places_at_units(memory(), unit), limits(), costs_);
+            const std::vector<Place> places = places_at_units(memory(), unit);
+            // Few are kept from having as many pieces as they like, and to look for those that are takes longer.
+            KeyCosts costs = costs_;
+            costs.max_pieces.reset();
+            LimitedSearch search = cheapest_partition_within(memory(), places, limits(), costs);
+            DirectSolution cheapest = solution(std::move(search.partition), true);
+            if (search.complete && (!cheapest.partition || cheapest.pieces <= most_pieces()))
+                return cheapest;
+            if (search.complete && cheapest.partition->cost >= below_)
+                return {};
+            search = cheapest_partition_within(memory(), places, limits(), costs_);
             if (search.complete)
                 return solution(std::move(search.partition), true);
         }
@@ -93,37 +103,48 @@ class Solver {
 
     // The layout has too many places for the exact search: cuts at some only, and if there are too many pieces, a
     // price on them that makes them few enough. What has just the most pieces is the cheapest of those with as many
-    // or fewer, if it was the cheapest at that price.
+    // or fewer, if it was the cheapest at that price. And the cheapest at a price, less the price of the most pieces,
+    // is what any costs at least: if that is too much already, none is wanted.
     [[nodiscard]] DirectSolution approximate() const
     {
-        std::int64_t low = costs_.piece;
-        DirectSolution best = at_price(low);
+        DirectSolution best = at_price(costs_.piece);
         if (!best.partition || best.pieces <= most_pieces())
             return best;
         const std::int64_t ceiling = Partition::unreachable / 4 / static_cast<std::int64_t>(memory().end() / 4096);
-        std::int64_t high = std::max<std::int64_t>(low, 1);
-        do {
-            low = high;
-            if (high >= ceiling)
-                return {.partition = {}, .pieces = 0, .proven = false};
-            high = std::min(2 * high, ceiling);
-            best = at_price(high);
-        } while (best.partition && best.pieces > most_pieces());
-        while (best.partition && best.pieces != most_pieces() && high - low > 1) {
-            const std::int64_t middle = low + (high - low) / 2;
-            DirectSolution between = at_price(middle);
-            if (!between.partition || between.pieces > most_pieces()) {
-                low = middle;
-            } else {
-                high = middle;
-                best = std::move(between);
+        std::int64_t low = costs_.piece; // has too many
+        std::int64_t high = 0;           // has not; 0 if none is known yet
+        best = {.partition = {}, .pieces = 0, .proven = false};
+        for (int tries = 0; tries < 24 && (high == 0 || high - low > 1); ++tries) {
+            const std::int64_t price = high == 0 ? std::min(2 * low + 1, ceiling) : low + (high - low) / 2;
+            const std::int64_t above = price - costs_.piece;
+            if (price <= low)
+                break;
+            if (at_least(price, above) >= below_)
+                return {};
+            DirectSolution priced = at_price(price);
+            if (!priced.partition)
+                break;
+            if (priced.pieces > most_pieces()) {
+                low = price;
+                continue;
             }
-        }
-        if (best.partition) {
-            best.proven = best.proven && best.pieces == most_pieces();
-            best.partition->cost -= (high - costs_.piece) * static_cast<std::int64_t>(best.pieces);
+            high = price;
+            priced.partition->cost -= above * static_cast<std::int64_t>(priced.pieces);
+            priced.proven = priced.proven && priced.pieces == most_pieces();
+            best = std::move(priced);
+            if (best.proven)
+                break;
         }
         return best;
+    }
+
+    [[nodiscard]] std::int64_t at_least(std::int64_t price, std::int64_t above) const
+    {
+        KeyCosts costs = costs_;
+        costs.piece = price;
+        // More pieces than pages make no difference, but might pass the range of numbers.
+        const std::uint64_t most = std::min(most_pieces(), memory().end() / 4096);
+        return cheapest_over_joints(memory(), limits(), costs).cost() - above * static_cast<std::int64_t>(most);
     }
 
     [[nodiscard]] DirectSolution at_price(std::int64_t piece) const
@@ -142,6 +163,7 @@ class Solver {
     const DirectKeys& wanted_;
     const KeyCosts& costs_;
     const JointCosts& over_joints_;
+    std::int64_t below_;
     bool long_runs_ = has_long_runs(wanted_.memory, wanted_.limits);
 };
 
@@ -164,9 +186,10 @@ bool obeys(const PlannedKey& key, const Limits& limits)
     return is_possible(key, limits) && (!limits.max_mtt_entries || key.entries <= *limits.max_mtt_entries);
 }
 
-DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints)
+DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints,
+                                    std::int64_t below)
 {
-    return Solver{wanted, costs, over_joints}.solve();
+    return Solver{wanted, costs, over_joints, below}.solve();
 }
 
 } // namespace mrz

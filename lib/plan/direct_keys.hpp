@@ -36,6 +36,8 @@ struct DirectSolution {
 };
 
 //! \p over_joints: what cheapest_over_joints() says of the same.
-DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints);
+//! \p below: what costs as much or more is not wanted, and may be left out.
+DirectSolution cheapest_direct_keys(const DirectKeys& wanted, const KeyCosts& costs, const JointCosts& over_joints,
+                                    std::int64_t below);
 
 } // namespace mrz

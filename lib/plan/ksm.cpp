@@ -81,12 +81,24 @@ class Search {
             try_first(shift, 0);
     }
 
+    // Whether there is time to look at the runs between two places. Only for what is a matter of taste.
+    bool spend(Place begin, Place end)
+    {
+        const std::size_t work = run_at(end - 1) - run_at(begin) + 1;
+        if (work > left_)
+            return false;
+        left_ -= work;
+        return true;
+    }
+
     // Whether there is time to try so many first places; if not, and something cheaper might be left out, says so.
     bool afford(unsigned shift, std::uint64_t firsts)
     {
         const std::uint64_t entries = (memory().end() >> shift) + 1;
         const std::uint64_t runs = memory().runs().size();
-        const std::uint64_t work = firsts * (only_alone(shift) ? runs / entries + 1 : runs + entries);
+        if (only_alone(shift))
+            return firsts * (runs / entries + 1) <= left_; // and each look is paid by itself
+        const std::uint64_t work = firsts * (runs + entries);
         if (work <= left_) {
             left_ -= work;
             return true;
@@ -145,6 +157,8 @@ class Search {
         Place end = memory().end();
         for (std::uint64_t left = count; left > 0; --left) {
             const Place begin = left == 1 ? 0 : first + ((left - 2) << shift);
+            if (!spend(begin, end))
+                return;
             const PlannedKey key = direct_key(wanted_.direct, begin, end);
             if (!obeys(key, limits()))
                 return;
@@ -160,12 +174,14 @@ class Search {
     }
 
     // What covers everything up to a place covers everything up to the joint before it, for no less.
-    [[nodiscard]] std::int64_t rest_at_least(Place place) const
+    [[nodiscard]] std::int64_t rest_at_least(Place place) const { return wanted_.over_joints.up_to[run_at(place)]; }
+
+    [[nodiscard]] std::size_t run_at(Place place) const
     {
         const std::vector<Run>& runs = memory().runs();
         const auto after = std::upper_bound(runs.begin(), runs.end(), place,
                                             [](Place at, const Run& run) { return at < run.begin; });
-        return wanted_.over_joints.up_to[static_cast<std::size_t>(after - runs.begin()) - 1];
+        return static_cast<std::size_t>(after - runs.begin()) - 1;
     }
 
     const KsmWanted& wanted_;

@@ -92,7 +92,7 @@ class Planner {
         const JointCosts over_joints = cheapest_over_joints(keys.memory, limits_, costs_);
         if (over_joints.cost() >= cost_)
             return;
-        const DirectSolution solution = cheapest_direct_keys(keys, costs_, over_joints);
+        const DirectSolution solution = cheapest_direct_keys(keys, costs_, over_joints, cost_);
         proven_ = proven_ && solution.proven;
         if (!solution.partition || solution.partition->cost >= cost_)
             return;
@@ -113,7 +113,7 @@ class Planner {
 
         DirectSolution klm;
         if (limits_.indirect.klm) {
-            klm = cheapest_direct_keys(keys, costs, over_joints);
+            klm = cheapest_direct_keys(keys, costs, over_joints, cost_ - costs.key);
             proven_ = proven_ && klm.proven;
         }
         const std::int64_t klm_cost = klm.partition ? klm.partition->cost + costs.key : none;
