@@ -24,6 +24,10 @@ struct RegionOptions {
     //! Where the key's space begins; none: at the memory's virtual address. Must agree with the memory's address in
     //! the low 12 bits.
     std::optional<Iova> iova = {};
+    //! Whether the region's keys may be indirect ones, over several others, where the device has such and they cost
+    //! less. Else they are single direct keys, as from ibv_reg_mr.
+    bool indirect = true;
+    Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
 };
 
