@@ -57,6 +57,7 @@ void random_reads(benchmark::State& state, const mrz::Domain& domain, const mrz:
     state.SetItemsProcessed(reads);
 }
 
+const mrz::RegionOptions as_ibv_reg_mr{.indirect = false};
 constexpr auto access = mrz::Access::local_write | mrz::Access::remote_read;
 
 void zone_reads(benchmark::State& state)
@@ -75,7 +76,7 @@ void plain_reads(benchmark::State& state)
     run(state, [&] {
         const auto domain = soft_domain();
         const TouchedMemory memory{Pages::small, size};
-        random_reads(state, domain, domain.register_memory(memory.bytes(), access));
+        random_reads(state, domain, domain.register_memory(memory.bytes(), access, as_ibv_reg_mr));
     });
 }
 
@@ -85,7 +86,7 @@ void dpdk_reads(benchmark::State& state)
         prepare();
         const auto domain = soft_domain();
         const Memzone memory;
-        random_reads(state, domain, domain.register_memory(memory.bytes(), access));
+        random_reads(state, domain, domain.register_memory(memory.bytes(), access, as_ibv_reg_mr));
     });
 }
 

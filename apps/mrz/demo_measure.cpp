@@ -41,6 +41,8 @@ unsigned memzone_flags(std::size_t page_size)
     return page_size == 1_GiB ? RTE_MEMZONE_1GB : 0;
 }
 
+const RegionOptions as_ibv_reg_mr{.indirect = false};
+
 Iova iova_of(const void* address)
 {
     return Iova{reinterpret_cast<std::uintptr_t>(address)};
@@ -115,7 +117,8 @@ Measurement measure_dpdk(const Domain& domain, std::size_t size, std::size_t pag
     const Iova iova = iova_of(zone->addr);
     result.memory_region = make_plan(layout, iova, limits_of(PageSizeRule::memory_region));
     result.umem = make_plan(layout, iova, limits_of(PageSizeRule::umem));
-    const Region region = domain.register_memory({static_cast<std::byte*>(zone->addr), size}, Access::remote_read);
+    const Region region =
+        domain.register_memory({static_cast<std::byte*>(zone->addr), size}, Access::remote_read, as_ibv_reg_mr);
     use(region, result);
     return result;
 }
@@ -125,7 +128,7 @@ PlainUse measure_plain(const Domain& domain, std::size_t size)
     throw_if_interrupted();
     PlainUse result{.size = std::min(size, spare_memory()), .plan = {}};
     const Mapping memory{result.size};
-    const Region region = domain.register_memory(memory.bytes(), Access::remote_read);
+    const Region region = domain.register_memory(memory.bytes(), Access::remote_read, as_ibv_reg_mr);
     result.plan = region.plan();
     result.cache = read_at_random(region);
     return result;

@@ -23,8 +23,10 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -307,5 +309,55 @@ TEST_F(ArenaKeys, MemoryThatIsKeptKeepsItsKeys)
         arena.reset();
         EXPECT_GE(pinned(), 6_MiB);
         std::memset(block, 1, 64);
+    });
+}
+
+TEST_F(ArenaKeys, AFragmentedArenaIsOneKeyOverSeveral)
+{
+    pool_.reset();
+    const PoolGuard pool{2_MiB, 0};
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "needs a gigabyte in one piece");
+    // Somebody holds a page in 20. The arena takes all that is left, so its pieces are runs that nothing can join.
+    TakenPages held{2_MiB, read_pool(2_MiB).available()};
+    const std::vector<DmaAddress> frames = held.frames();
+    std::vector<std::size_t> order(frames.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&frames](std::size_t page) { return frames[page]; });
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        if (i % 20 != 7)
+            free.push_back(order[i]);
+    held.give_back(free);
+    const std::size_t size = (free.size() - 1) * 2_MiB; // and the header page
+    in_child([size] {
+        const Eal eal_{{"--no-huge", "--no-shconf", "-m", "64"}};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = size, .domains = {domain}});
+        const Window& window = arena.windows()[0];
+        const Region& block = arena.region(domain, window.block().data());
+        const Plan direct = make_plan(window.layout(), block.iova(), domain.limits());
+        ASSERT_TRUE(block.plan().indirect) << block.plan().explain();
+        EXPECT_GT(block.plan().keys.size(), 1U);
+        EXPECT_LT(block.plan().total_entries(), direct.mtt_entries() / 4);
+        ASSERT_EQ(block.built()->size(), block.plan().keys.size() + 1);
+        EXPECT_EQ(block.built()->back().indirect, block.plan().indirect->kind);
+
+        // Every byte is found through it, and across the places where one piece ends.
+        const Zone zone = arena.reserve("table", size, Access::local_write | Access::remote_write);
+        const std::span<std::byte> bytes = zone.bytes();
+        std::vector<std::byte> source(2_MiB);
+        const Region own = domain.register_memory(source);
+        const Pair pair{domain};
+        for (std::size_t offset = 1_MiB; offset + source.size() <= bytes.size(); offset += source.size()) {
+            std::ranges::fill(source, static_cast<std::byte>(offset >> 20));
+            ASSERT_EQ(pair.run(Opcode::rdma_write, segment(own, source.data(), 2_MiB),
+                               zone.region(domain).iova() + offset, zone.region(domain).rkey()),
+                      WcStatus::success);
+        }
+        for (std::size_t offset = 1_MiB; offset + source.size() <= bytes.size(); offset += source.size())
+            for (const std::size_t at : {offset, offset + 1_MiB, offset + 2_MiB - 1})
+                ASSERT_EQ(bytes[at], static_cast<std::byte>(offset >> 20)) << at;
+        EXPECT_EQ(bytes[0], std::byte{});
+        EXPECT_EQ(bytes[bytes.size() - 1], std::byte{});
     });
 }

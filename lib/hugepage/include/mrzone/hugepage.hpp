@@ -162,7 +162,8 @@ class MRZ_API Window {
     [[nodiscard]] const Layout& layout() const noexcept;
     //! One DMA address for each 2 MiB of header and block; empty if unknown.
     [[nodiscard]] std::span<const DmaAddress> frames() const noexcept;
-    //! The plan for one key over the block, with iova = virtual address. Where frames are unknown it is what can be
+    //! The cheapest plan for one key over the block, with iova = virtual address: an indirect key over several where
+    //! \p limits have such and that costs less. Where frames are unknown it is what can be
     //! promised, not what a device may find.
     [[nodiscard]] Plan plan(const Limits& limits) const;
     [[nodiscard]] const BuildPhases& phases() const noexcept;

@@ -149,7 +149,8 @@ class MRZ_API Zone {
     [[nodiscard]] std::span<std::byte> bytes() const noexcept;
     //! DPDK's own description of it, as long as the Zone lives. Not to be freed by the caller.
     [[nodiscard]] const rte_memzone* memzone() const noexcept;
-    //! The plan for one key over exactly this zone, with iova = virtual address. Throws Error as make_plan().
+    //! The cheapest plan for one key over exactly this zone, with iova = virtual address. Throws Error as
+    //! make_optimal_plan().
     [[nodiscard]] Plan plan(const Limits& limits) const;
     //! The rights that it was reserved with.
     [[nodiscard]] Access access() const noexcept;
