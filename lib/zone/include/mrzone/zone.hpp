@@ -116,7 +116,7 @@ class MRZ_API Arena {
     //! did anything, so the answer there is nothing_to_map.
     //! Throws Error, and then nothing is mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP)
     //! where the bus or its kernel driver maps no memory; unsupported with the errno of any other refusal; permission
-    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden.
+    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden; invalid (EBADF) once closed.
     PortMapping map_for(std::uint16_t port);
     //! What one key over each window's block costs, and why: Plan::explain(), a line a window. Throws as make_plan().
     [[nodiscard]] std::string explain(const Limits& limits) const;
