@@ -126,19 +126,33 @@ void Arena::State::add(Window window, WindowRegions window_regions)
         const auto start = std::chrono::steady_clock::now();
         heap->add(window);
         heap_time += std::chrono::steady_clock::now() - start;
-        try {
-            ports.add(window); // which DPDK allows for memory of a heap only
-        } catch (...) {
-            heap->remove(window); // nobody can have taken any of it: the heap's lock was ours but for a moment
-            throw;
-        }
     } catch (...) {
         regions.pop_back();
         throw;
     }
     windows.push_back(std::move(window));
+    try {
+        ports.add(windows.back()); // which DPDK allows for memory of a heap only
+    } catch (...) {
+        if (take_back_last()) {
+            regions.pop_back();
+            windows.pop_back();
+        } else if (offer) {
+            offer->publish(windows);
+        }
+        throw;
+    }
     if (offer)
         offer->publish(windows);
+}
+
+bool Arena::State::take_back_last() noexcept
+try {
+    heap->remove(windows.back());
+    return true;
+} catch (const std::exception& busy) {
+    log(Severity::warning, std::string{busy.what()} + ": it is in use already, and stays, unknown to ports");
+    return false;
 }
 
 void Arena::State::dismantle()
@@ -174,7 +188,11 @@ void Arena::State::dismantle()
             // Somebody allocated meanwhile: what is left is still a whole arena.
             if (offer)
                 offer->publish(windows);
-            ports.add(windows.back());
+            try {
+                ports.add(windows.back());
+            } catch (const std::exception& error) { // the refusal to close says more
+                log(Severity::warning, error.what());
+            }
             throw;
         }
         regions.pop_back();
@@ -328,7 +346,7 @@ std::size_t Arena::State::number_of(const Domain& domain) const
                      .what = "the arena \"" + name + "\" has no keys in a domain of " + domain.name(),
                      .limit = "domains that it was built with",
                      .present = domains.size(),
-                     .remedy = "name the domain in ArenaOptions::domains"}};
+                     .remedy = "name the domain where the arena is built (ArenaOptions::domains) or attached"}};
     return static_cast<std::size_t>(found - domains.begin());
 }
 

@@ -87,6 +87,8 @@ class MRZ_API Arena {
     //! Adds a window of \p size bytes; what is there does not move. Throws as build(). From then on secondary
     //! processes must refresh() before any call of DPDK on this heap, frees included: its list of free pieces runs
     //! through all windows. reserve() and the end of a Zone do so themselves.
+    //! Throws as map_for() too, where ports know the arena; the window is given back then, unless another thread has
+    //! memory of it already: it stays, unknown to the ports.
     void grow(std::size_t size);
     //! In a secondary process: maps the windows that the primary has added since. Throws as attach().
     void refresh();
