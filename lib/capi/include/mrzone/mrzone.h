@@ -263,13 +263,13 @@ MRZ_API int mrz_arena_describe(const mrz_arena* arena, struct mrz_arena_info* in
 MRZ_API int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size);
 
 /**
- * Lends the arena's own region in a domain that holds the byte at \p address. Each window has two there, one over the
- * block and one over the header page, where DPDK puts what fits; they grant local write, and nothing to peers.
- * \param out lent until the arena is closed.
- * \return 0; -EINVAL (the arena is not in that domain); -EFAULT (the address is not in the arena); -EBADF once
- * closed.
+ * Lends the arena's own region in a domain that holds \p length bytes at \p address. Each window has two there, one
+ * over the block and one over the header page, where DPDK puts what fits; they grant local write, and nothing to
+ * peers. \param out lent until the arena is closed. \return 0; -EINVAL (the arena is not in that domain); -EFAULT
+ * (the memory is not in the arena, or lies over the end of a header page, as what DPDK allocates from an arena that
+ * is nearly full may); -EBADF once closed.
  */
-MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address,
+MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address, uint64_t length,
                              const mrz_region** out);
 
 /**

@@ -107,12 +107,13 @@ class MRZ_API Arena {
     [[nodiscard]] std::span<const Window> windows() const;
     [[nodiscard]] const std::vector<Domain>& domains() const noexcept;
     [[nodiscard]] ArenaPhases phases() const;
-    //! The arena's own region in \p domain that holds the byte at \p address. Each window is pinned once a domain,
-    //! under two keys that grant local write and nothing to peers: one over the block, which is the one with few
-    //! entries, and one over the header page, where DPDK puts what fits there. Lives until close().
-    //! Throws Error: invalid (EINVAL) for a domain that the arena does not have; invalid (EFAULT) for an address
-    //! outside of it; invalid (EBADF) once closed.
-    [[nodiscard]] const Region& region(const Domain& domain, const void* address) const;
+    //! The arena's own region in \p domain that holds \p length bytes at \p address. Each window is pinned once a
+    //! domain, under two keys that grant local write and nothing to peers: one over the block, which is the one with
+    //! few entries, and one over the header page, where DPDK puts what fits there. Lives until close().
+    //! Throws Error: invalid (EINVAL) for a domain that the arena does not have; invalid (EFAULT) for memory that is
+    //! not in the arena, or not under one key: what DPDK puts over the end of a header page, as it may where the
+    //! arena is nearly full, is a zone's to have a key for, or to be sent in two pieces; invalid (EBADF) once closed.
+    [[nodiscard]] const Region& region(const Domain& domain, const void* address, std::size_t length) const;
     //! Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the
     //! arena is closed. Doing so again does nothing. On a bus of virtual devices DPDK does not tell whether a driver
     //! did anything, so the answer there is nothing_to_map.
