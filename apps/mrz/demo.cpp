@@ -109,9 +109,8 @@ unsigned slack_percent(std::size_t size, std::size_t page_size)
     return static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400));
 }
 
-DemoReport measure(const Options& options, std::size_t size, std::size_t page_size)
+DemoReport measure(const Domain& domain, const Options& options, std::size_t size, std::size_t page_size)
 {
-    const Domain domain = Domain::open(options.device);
     const Eal eal;
     throw_if_interrupted();
     const host::Iommu iommu = host::iommu();
@@ -146,6 +145,8 @@ void demo(const Options& options, bool json)
 {
     undo_what_a_kill_left();
     const std::size_t page_size = parse_size(options.page, "the page size");
+    // Before pages are reserved, which is slow: a device that is not there is refused at once.
+    const Domain domain = Domain::open(options.device);
     DemoReport report;
     {
         std::optional<Pages> pages;
@@ -157,7 +158,7 @@ void demo(const Options& options, bool json)
             check_arena_size(size, page_size, "mrz demo");
             pages.emplace(reserve_with_choice(size, page_size));
         }
-        report = measure(options, pages->size, page_size);
+        report = measure(domain, options, pages->size, page_size);
         throw_if_interrupted();
     }
     if (json)

@@ -115,13 +115,13 @@ TEST_F(ArenaKeys, AnArenaIsPinnedOnceADomainUnderKeysThatGrantPeersNothing)
             ASSERT_EQ(arena.domains().size(), 2U);
             const Window& window = arena.windows()[0];
             for (const Domain& domain : arena.domains()) {
-                const Region& block = arena.region(domain, window.block().data() + 5);
+                const Region& block = arena.region(domain, window.block().data() + 5, 1);
                 EXPECT_EQ(block.bytes().data(), window.block().data());
                 EXPECT_EQ(block.bytes().size(), 32_MiB);
                 EXPECT_EQ(block.access(), Access::local_write);
                 EXPECT_EQ(block.domain(), domain);
                 EXPECT_EQ(block.plan().mtt_entries(), window.plan(domain.limits()).mtt_entries());
-                const Region& header = arena.region(domain, window.address());
+                const Region& header = arena.region(domain, window.address(), Window::header_size);
                 EXPECT_EQ(header.bytes().size(), Window::header_size);
                 EXPECT_EQ(header.plan().mtt_entries(), 1U);
             }
@@ -144,7 +144,7 @@ TEST_F(ArenaKeys, OwnerAndPacketsMoveBytesUnderTheArenasKey)
         Arena other = Arena::build("other", {.size = 16_MiB, .domains = {domain}});
         const Zone peer = other.reserve("peer", 4_MiB, Access::local_write | Access::remote_write);
         std::memset(small, 0x5a, 64);
-        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(arena.region(domain, small), small, 64),
+        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(arena.region(domain, small, 64), small, 64),
                            peer.region(domain).iova() + (4_MiB - 64), peer.region(domain).rkey()),
                   WcStatus::success);
         EXPECT_EQ(std::memcmp(small, peer.bytes().data() + 4_MiB - 64, 64), 0);
@@ -161,7 +161,7 @@ TEST_F(ArenaKeys, AZoneWithoutARemoteRightUsesTheArenas)
         const std::uint64_t before = pinned();
         const Zone zone = arena.reserve("table", 4_MiB);
         EXPECT_EQ(zone.access(), Access::local_write);
-        EXPECT_EQ(&zone.region(domain), &arena.region(domain, zone.bytes().data()));
+        EXPECT_EQ(&zone.region(domain), &arena.region(domain, zone.bytes().data(), zone.bytes().size()));
         EXPECT_EQ(pinned(), before);
         // What a peer would need for it, it does not grant.
         EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(zone.region(domain), zone.bytes().data(), 8),
@@ -216,18 +216,40 @@ TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
     });
 }
 
+TEST_F(ArenaKeys, MemoryOverTheEndOfAHeaderPageIsRefusedRatherThanHalfCovered)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        const Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        auto* const both = static_cast<std::byte*>(rte_malloc_socket("both", 17_MiB, 64, arena.socket_id()));
+        ASSERT_NE(both, nullptr);
+        std::byte* const block = arena.windows()[0].block().data();
+        ASSERT_LT(both, block);
+        const auto in_header = static_cast<std::size_t>(block - both);
+        EXPECT_EQ(arena.region(domain, both, in_header).bytes().size(), Window::header_size);
+        EXPECT_EQ(arena.region(domain, block, 17_MiB - in_header).bytes().size(), 16_MiB);
+        const Refusal refusal = refusal_of([&] { return arena.region(domain, both, in_header + 1).lkey(); });
+        EXPECT_EQ(refusal.error_number, EFAULT);
+        EXPECT_THAT(refusal.text, HasSubstr("two pieces"));
+        EXPECT_EQ(refusal_of([&] { return arena.region(domain, block, ~std::size_t{0}).lkey(); }).error_number,
+                  EFAULT);
+        rte_free(both);
+    });
+}
+
 TEST_F(ArenaKeys, GrowingAddsKeysAndLeavesTheOthersInPlace)
 {
     in_child([] {
         const Eal eal_{eal()};
         const Domain domain = Domain::open("soft");
         Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
-        const Region* const first = &arena.region(domain, arena.windows()[0].block().data());
+        const Region* const first = &arena.region(domain, arena.windows()[0].block().data(), 1);
         const LKey key = first->lkey();
         arena.grow(8_MiB);
-        EXPECT_EQ(&arena.region(domain, arena.windows()[0].block().data()), first);
+        EXPECT_EQ(&arena.region(domain, arena.windows()[0].block().data(), 1), first);
         EXPECT_EQ(first->lkey(), key);
-        EXPECT_EQ(arena.region(domain, arena.windows()[1].block().data()).bytes().size(), 8_MiB);
+        EXPECT_EQ(arena.region(domain, arena.windows()[1].block().data(), 8_MiB).bytes().size(), 8_MiB);
         const ArenaPhases phases = arena.phases();
         for (const auto phase : {phases.pages, phases.pin, phases.tables, phases.heap})
             EXPECT_GT(phase.count(), 0);
@@ -247,16 +269,17 @@ TEST_F(ArenaKeys, RefusalsSayWhatIsMissingAndLeaveNothing)
         EXPECT_THAT(refusal_of([&] { return plain.reserve("t", 64, readable); }).text,
                     HasSubstr("ArenaOptions::domains"));
         EXPECT_EQ(rte_memzone_lookup("t"), nullptr);
-        EXPECT_THAT(refusal_of([&] { return arena.region(foreign, arena.windows()[0].address()).lkey(); }).text,
+        EXPECT_THAT(refusal_of([&] { return arena.region(foreign, arena.windows()[0].address(), 1).lkey(); }).text,
                     HasSubstr("no keys in a domain of soft"));
         int outside = 0;
-        EXPECT_EQ(refusal_of([&] { return arena.region(domain, &outside).lkey(); }).error_number, EFAULT);
+        EXPECT_EQ(refusal_of([&] { return arena.region(domain, &outside, sizeof outside).lkey(); }).error_number,
+                  EFAULT);
         const Zone zone = arena.reserve("t", 64);
         EXPECT_EQ(refusal_of([&] { return zone.region(foreign).lkey(); }).error_number, EINVAL);
         EXPECT_EQ(refusal_of([&] { return arena.close(), 0; }).error_number, EBUSY);
         EXPECT_EQ(zone.region(domain).bytes().size(), 16_MiB); // refusing has changed nothing
         plain.close();
-        EXPECT_EQ(refusal_of([&] { return plain.region(domain, nullptr).lkey(); }).error_number, EBADF);
+        EXPECT_EQ(refusal_of([&] { return plain.region(domain, nullptr, 1).lkey(); }).error_number, EBADF);
     });
 }
 

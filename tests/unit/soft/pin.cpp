@@ -3,6 +3,8 @@
 
 #include <mrzone/host.hpp>
 
+#include "support/require.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -27,8 +29,7 @@ class SoftPin : public testing::Test {
         ASSERT_NE(mapped, MAP_FAILED);
         memory = {static_cast<std::byte*>(mapped), length};
         ASSERT_EQ(madvise(mapped, length, MADV_NOHUGEPAGE), 0);
-        if (!pinner.holds_frames())
-            GTEST_SKIP() << "io_uring is not permitted here";
+        MRZ_REQUIRE(pinner.holds_frames(), "io_uring is not permitted here");
     }
     void TearDown() override { munmap(memory.data(), length); }
 
@@ -54,8 +55,8 @@ TEST_F(SoftPin, CountsAsPinnedInWholePagesForAsLongAsItLives)
 TEST_F(SoftPin, TakesMorePiecesThanOneRingHolds)
 {
     const host::LockedMemory locked = host::locked_memory();
-    if (!locked.exempt && locked.soft.value().value_or(~std::uint64_t{0}) < 128_MiB)
-        GTEST_SKIP() << "needs to pin 64 MiB, more than this user may";
+    MRZ_REQUIRE(locked.exempt || locked.soft.value().value_or(~std::uint64_t{0}) >= 128_MiB,
+                "needs to pin 64 MiB, more than this user may");
     const std::uint64_t before = pinned_now();
     std::vector<Pin> pins;
     for (unsigned i = 0; i < PinRing::buffers + 10; ++i)
