@@ -178,8 +178,7 @@ TEST(OptimalPlan, StaysWithinTheEntriesOfAnIndirectKey)
 {
     Limits limits = with_klm();
     limits.indirect.max_entries = 2;
-    Layout layout = two_gigabytes();
-    layout.append(DmaAddress{64_GiB}, 4_KiB);
+    const Layout layout = layout_of({{4_GiB, 64_MiB}, {16_GiB + 4_KiB, 64_MiB}, {64_GiB, 4_KiB}});
     const Plan plan = make_optimal_plan(layout, {.weights = ones}, limits);
     EXPECT_EQ(plan.indirect_entries(), 2U);
     limits.indirect.max_entries = 1;
