@@ -91,7 +91,7 @@ void plan(const Options& options, bool json)
         return;
     }
     const LayoutFile file = parse_layout_file(read_input(options.layout, "the layout"));
-    const Plan result = make_plan(file.layout, file.iova, file.limits);
+    const Plan result = make_optimal_plan(file.layout, file.options, file.limits);
     if (!json) {
         print_text(result.explain() + "\n");
         return;

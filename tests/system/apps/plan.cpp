@@ -25,7 +25,8 @@ class MrzPlan : public MrzProgram {
 
 TEST_F(MrzPlan, CountsEntriesOfMemoryThatIsCongruentOnlyTo2MiB)
 {
-    const Json object = plan(R"({"iova": "0x80000000", "extents": [{"dma": "0x40200000", "length": 134217728}]})");
+    const Json object = plan(R"({"iova": "0x80000000", "indirect": false,
+                                 "extents": [{"dma": "0x40200000", "length": 134217728}]})");
     EXPECT_EQ(object.at("mtt_entries"), 64);
     EXPECT_EQ(object.at("total_entries"), 64);
     EXPECT_EQ(object.at("cost"), 65);
@@ -48,10 +49,27 @@ TEST_F(MrzPlan, CountsEntriesOfBreaks)
                                                          {"dma": "0x84000000", "length": 67108864}]})")
                   .at("mtt_entries"),
               2);
-    const Json uneven = plan(R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 65011712},
+    const Json uneven = plan(R"({"iova": "0x40000000", "indirect": false,
+                                 "extents": [{"dma": "0x40000000", "length": 65011712},
                                                                    {"dma": "0x83e00000", "length": 69206016}]})");
     EXPECT_EQ(uneven.at("mtt_entries"), 64);
     EXPECT_EQ(uneven.at("limit").at("term"), "break");
+}
+
+TEST_F(MrzPlan, CutsWhereThatCostsLess)
+{
+    const std::string uneven = R"("extents": [{"dma": "0x40000000", "length": 65011712},
+                                              {"dma": "0x83e00000", "length": 69206016}]})";
+    const Json under_one = plan(R"({"iova": "0x40000000", )" + uneven);
+    EXPECT_EQ(under_one.at("mkeys").size(), 2U);
+    EXPECT_EQ(under_one.at("indirect").at("entries"), 2);
+    EXPECT_EQ(under_one.at("cost"), under_one.at("mtt_entries").get<int>() + 3 + 2);
+    const Json side_by_side = plan(R"({"single_key": false, )" + uneven);
+    EXPECT_TRUE(side_by_side.at("indirect").is_null());
+    EXPECT_EQ(side_by_side.at("mkeys").size(), 2U);
+    const Json dear = plan(R"({"weights": {"mkey": 1000}, )" + uneven);
+    EXPECT_EQ(dear.at("mkeys").size(), 1U);
+    EXPECT_EQ(dear.at("cost"), 1064);
 }
 
 TEST_F(MrzPlan, SaysWhichUmemsUnderTheUmemsRule)
