@@ -357,7 +357,7 @@ TEST_F(ArenaKeys, AFragmentedArenaIsOneKeyOverSeveral)
         const Domain domain = Domain::open("soft");
         Arena arena = Arena::build("data", {.size = size, .domains = {domain}});
         const Window& window = arena.windows()[0];
-        const Region& block = arena.region(domain, window.block().data());
+        const Region& block = arena.region(domain, window.block().data(), size);
         const Plan direct = make_plan(window.layout(), block.iova(), domain.limits());
         ASSERT_TRUE(block.plan().indirect) << block.plan().explain();
         EXPECT_GT(block.plan().keys.size(), 1U);
