@@ -2,24 +2,22 @@
 #include "map_look.hpp"
 
 #include "arena_pages.hpp"
+#include "map_ranges.hpp"
 
 #include "common/eal.hpp"
 #include "common/progress.hpp"
 #include "common/signals.hpp"
 
 #include <mrzone/frames.hpp>
+#include <mrzone/host.hpp>
 #include <mrzone/hugepage.hpp>
 #include <mrzone/zone.hpp>
 
 #include <cerrno>
 #include <csignal>
-#include <string_view>
 
 namespace mrz::app {
 namespace {
-
-// What the kernel shows for the files of windows.
-constexpr std::string_view window_file = "/memfd:mrzone";
 
 bool translating()
 {
@@ -72,7 +70,7 @@ void add_window(std::vector<PageRange>& ranges, const Window& window)
     const auto address = reinterpret_cast<std::uintptr_t>(window.address());
     const std::size_t page_size = window.map().page_size;
     ranges.push_back(
-        {.name = "the header page, for the heap's own use, under a key of its own",
+        {.name = "the header page, which has a key of its own",
          .address = address,
          .page_size = Window::header_size,
          .pages = 1,
@@ -87,40 +85,6 @@ void add_window(std::vector<PageRange>& ranges, const Window& window)
 }
 
 } // namespace
-
-std::vector<PageRange> join_mappings(const std::vector<host::MappedMemory>& mappings)
-{
-    std::vector<PageRange> ranges;
-    bool complete = true; // what follows begins a range of its own
-    for (const host::MappedMemory& mapping : mappings) {
-        PageRange next{.name = mapping.name,
-                       .address = mapping.begin,
-                       .page_size = mapping.page_size,
-                       .pages = (mapping.end - mapping.begin) / mapping.page_size};
-        const bool side_by_side = !ranges.empty() && ranges.back().page_size == next.page_size &&
-                                  ranges.back().address + ranges.back().length() == next.address;
-        if (side_by_side && !complete) {
-            ranges.back().pages += next.pages;
-            ++ranges.back().mappings;
-            continue;
-        }
-        const bool after_header = side_by_side && complete && ranges.back().name.ends_with(", header page");
-        complete = false;
-        if (next.name.starts_with(window_file) && next.page_size == Window::header_size && !after_header) {
-            PageRange header = next;
-            header.name += ", header page";
-            header.pages = 1;
-            ranges.push_back(std::move(header));
-            next.address += next.page_size;
-            if (--next.pages == 0) {
-                complete = true;
-                continue;
-            }
-        }
-        ranges.push_back(std::move(next));
-    }
-    return ranges;
-}
 
 MapView look_at_process(pid_t pid)
 {

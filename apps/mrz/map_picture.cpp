@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "map_picture.hpp"
 
-#include "common/pool_request.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -96,24 +94,17 @@ std::string draw(const RangeView& view, const Row& row, const Painter& painter)
     line.erase(line.find_last_not_of(' ') + 1);
     line += '\n';
     if (row.stands_for > 1)
-        line += painter.faint(
-                    fmt::format("  {:<14}  ⋮ {} more of the same", "", counted(row.stands_for - 1, "row", "rows"))) +
+        line += painter.faint(fmt::format("  {:<14}  ⋮ {} of the same", "",
+                                          counted(row.stands_for - 1, "more row", "more rows"))) +
                 '\n';
     return line;
-}
-
-std::string title_of(const PageRange& range)
-{
-    return fmt::format("{}  {} in {} {}{}{}", format_hex(range.address), format_size(range.length()), range.pages,
-                       pool_name(range.page_size, {}), range.name.empty() ? "" : ", " + printable(range.name),
-                       range.mappings > 1 ? fmt::format(" ({} mappings)", range.mappings) : "");
 }
 
 std::string draw(const RangeView& view, std::size_t most, const Painter& painter)
 {
     const std::vector<Row> rows = rows_of(view);
     const std::size_t shown = std::min(rows.size(), most);
-    std::string text = painter.strong(title_of(view.range)) + '\n';
+    std::string text = painter.strong(format_hex(view.range.address) + "  " + view.range.description()) + '\n';
     for (std::size_t i = 0; i < shown; ++i)
         text += draw(view, rows[i], painter);
     if (shown == rows.size())
@@ -124,7 +115,7 @@ std::string draw(const RangeView& view, std::size_t most, const Painter& painter
         left += rows[i].stands_for;
         breaks += rows[i].breaks();
     }
-    return text + fmt::format("  {:<14}  ⋮ {} more, with {}\n\n", "", counted(left, "row", "rows"),
+    return text + fmt::format("  {:<14}  ⋮ {}, with {}\n\n", "", counted(left, "more row", "more rows"),
                               counted(breaks, "break", "breaks"));
 }
 
@@ -134,7 +125,7 @@ std::string legend(const Painter& painter)
         fmt::format("{} a page   {} memory breaks before this page   {} not there yet   {} somewhere\n", page_cell,
                     break_cell, absent_cell, hidden_cell);
     if (painter.colour())
-        text += fmt::format("{} extents below 4 MiB   {} below 64 MiB   {} below 1 GiB   {} longer\n",
+        text += fmt::format("{} extents below 8 MiB   {} below 64 MiB   {} below 1 GiB   {} longer\n",
                             painter.extent(0, std::string{page_cell}), painter.extent(1, std::string{page_cell}),
                             painter.extent(2, std::string{page_cell}), painter.extent(3, std::string{page_cell}));
     return text +

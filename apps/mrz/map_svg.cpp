@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "map_svg.hpp"
 
-#include "common/pool_request.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -30,7 +28,7 @@ constexpr std::size_t fewest_plotted_pages = 2;
 
 // From bad to good, told apart by people who do not see red and green as different, too: by lightness.
 constexpr std::array<std::string_view, 4> colours{"#e8743b", "#f0b429", "#4aa3df", "#1b6b50"};
-constexpr std::array<std::string_view, 4> classes{"extents below 4 MiB", "below 64 MiB", "below 1 GiB",
+constexpr std::array<std::string_view, 4> classes{"extents below 8 MiB", "below 64 MiB", "below 1 GiB",
                                                   "1 GiB and longer"};
 
 constexpr std::string_view style = R"(
@@ -119,13 +117,13 @@ void draw_legend(Drawing& drawing)
         drawing.add(fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="22" height="12" rx="2" fill="{}"/>)", x, y - 11,
                                 colours[i]));
         drawing.text(x + 28, y, "", classes[i]);
-        x += i == 0 ? 170 : 130;
+        x += i == 0 ? 180 : 140;
     }
-    drawing.add(fmt::format(R"(<path class="break" d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", x + 10, y - 15, y + 3));
-    drawing.text(x + 20, y, "", "memory breaks");
+    drawing.add(fmt::format(R"(<path class="break" d="M{0:.1f} {1:.1f}V{2:.1f}"/>)", x + 14, y - 15, y + 3));
+    drawing.text(x + 24, y, "", "memory breaks");
     drawing.add(
-        fmt::format(R"(<rect class="limit" x="{:.1f}" y="{:.1f}" width="12" height="14"/>)", x + 130, y - 12));
-    drawing.text(x + 150, y, "", "what limits one key");
+        fmt::format(R"(<rect class="limit" x="{:.1f}" y="{:.1f}" width="12" height="14"/>)", x + 142, y - 12));
+    drawing.text(x + 162, y, "", "what limits one key");
     drawing.down(line_height * 1.7);
 }
 
@@ -189,7 +187,7 @@ void draw_row(Drawing& drawing, const RangeView& view, const Row& row)
     drawing.down(row_step);
     if (row.stands_for > 1) {
         drawing.text(left, drawing.top() + 8, "faint",
-                     fmt::format("and {} more of the same extent", counted(row.stands_for - 1, "row", "rows")));
+                     fmt::format("and {} of the same extent", counted(row.stands_for - 1, "more row", "more rows")));
         drawing.down(row_step - 6);
     }
 }
@@ -210,7 +208,7 @@ void draw_rows(Drawing& drawing, const RangeView& view)
     }
     drawing.text(
         left, drawing.top() + 8, "faint",
-        fmt::format("and {} more, with {}", counted(hidden, "row", "rows"), counted(breaks, "break", "breaks")));
+        fmt::format("and {}, with {}", counted(hidden, "more row", "more rows"), counted(breaks, "break", "breaks")));
     drawing.down(row_step);
 }
 
@@ -270,10 +268,7 @@ std::string sentence(const RangeView& view)
 void draw_range(Drawing& drawing, const RangeView& view, bool with_picture)
 {
     const PageRange& range = view.range;
-    drawing.text(left, drawing.top(), "range",
-                 fmt::format("{} in {} {}{}{}", format_size(range.length()), range.pages,
-                             pool_name(range.page_size, {}), range.name.empty() ? "" : ", " + range.name,
-                             range.mappings > 1 ? fmt::format(" ({} mappings)", range.mappings) : ""));
+    drawing.text(left, drawing.top(), "range", range.description());
     drawing.text(left - 12, drawing.top(), "mono", format_hex(range.address), "end");
     drawing.down(line_height);
     drawing.text(left, drawing.top(), "", sentence(view));

@@ -2,7 +2,6 @@
 #include "map_view.hpp"
 
 #include "common/layout_file.hpp"
-#include "common/pool_request.hpp"
 
 #include <mrzone/frames.hpp>
 
@@ -94,6 +93,13 @@ RangeView view_range(PageRange range, const Limits& limits)
     return view;
 }
 
+std::string PageRange::description() const
+{
+    return fmt::format("{} in {} of {}{}{}", format_size(length()), counted(pages, "page", "pages"),
+                       format_size(page_size), name.empty() ? "" : ", " + printable(name),
+                       mappings > 1 ? fmt::format(" ({} mappings)", mappings) : "");
+}
+
 std::optional<std::size_t> RangeView::limiting_page() const
 {
     if (!plan || plan->limit.term == LimitTerm::length || plan->limit.term == LimitTerm::device)
@@ -151,7 +157,7 @@ std::vector<Row> rows_of(const RangeView& view)
 
 unsigned extent_class(std::size_t length)
 {
-    return length < 4_MiB ? 0 : length < 64_MiB ? 1 : length < 1_GiB ? 2 : 3;
+    return length < 8_MiB ? 0 : length < 64_MiB ? 1 : length < 1_GiB ? 2 : 3;
 }
 
 std::string printable(std::string_view text)

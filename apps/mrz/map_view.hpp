@@ -27,6 +27,8 @@ struct PageRange {
     std::vector<DmaAddress> frames = {}; //!< One a page, Frames::absent where there is none yet; empty if hidden.
 
     [[nodiscard]] std::size_t length() const noexcept { return pages * page_size; }
+    //! "8 MiB in 4 pages of 2 MiB, /a/file (2 mappings)".
+    [[nodiscard]] std::string description() const;
 };
 
 //! Consecutive pages of a range that are all hidden, all absent, or one extent.
@@ -47,8 +49,8 @@ struct RangeView {
     std::size_t absent_pages = 0;
     std::size_t extents = 0; //!< 0 if hidden.
     std::size_t breaks = 0;
-    std::optional<Plan> plan; //!< One key over it where it lies; none unless every page's frame is known.
-    Plan guaranteed;          //!< The same whatever the frames are.
+    std::optional<Plan> plan = {}; //!< One key over it where it lies; none unless every page's frame is known.
+    Plan guaranteed = {};          //!< The same whatever the frames are.
     //! Entries of a key for each extent instead, all together; 0 without a plan.
     std::uint64_t entries_apart = 0;
 
@@ -86,7 +88,7 @@ struct Row {
 constexpr std::size_t pages_a_row = 64;
 std::vector<Row> rows_of(const RangeView& view);
 
-//! How good an extent is, 0 to 3, by its length: below 4 MiB, 64 MiB, 1 GiB, and beyond.
+//! How good an extent is, 0 to 3, by its length: below 8 MiB, 64 MiB, 1 GiB, and beyond.
 unsigned extent_class(std::size_t length);
 
 //! What is safe to show of a name that the kernel, and so anybody, gave: printable ASCII, "?" for the rest.

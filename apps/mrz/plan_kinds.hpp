@@ -22,7 +22,7 @@ struct KindOfMemory {
     std::string refused; //!< Why there was none; then the rest says nothing.
     bool frames_known = false;
     std::size_t extents = 0;
-    Plan plan; //!< One key over it where it lies.
+    Plan plan = {}; //!< One key over it where it lies.
 };
 
 struct KindsOfMemory {
