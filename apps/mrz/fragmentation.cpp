@@ -46,11 +46,11 @@ std::string to_text(const PoolFragmentation& found)
     const std::size_t page_size = found.pool.page_size;
     std::string text = fmt::format("{}: {} free, {} looked at", pool_name(page_size, found.pool.node),
                                    found.pool.free, found.looked.pages);
-    if (found.left_alone() > 0)
-        text += fmt::format(", {} left alone (reserved, claimed, or beyond a limit)", found.left_alone());
     if (found.looked.hidden)
         return text +
                fmt::format("\n  frames are hidden; guaranteed: blocks of {}, a page each\n", format_size(page_size));
+    if (found.left_alone() > 0)
+        text += fmt::format(", {} left alone (reserved, claimed, or beyond a limit)", found.left_alone());
     if (found.looked.pages == 0)
         return text + "\n";
     text += fmt::format("\n  {} in {} {}\n", format_size(found.looked.pages * page_size), found.extents,

@@ -7,24 +7,24 @@ std::optional<FramesNote> frames_note(bool hidden, bool translating)
 {
     if (hidden)
         return FramesNote{.unknown =
-                              "Where the pages lie is hidden from this user, so extents and breaks are unknown. "
-                              "Guaranteed is what a hugepage's size promises, wherever it lies.",
+                              "Where the pages lie is hidden from this user, so extents and breaks are unknown.",
+                          .guaranteed = "Guaranteed is what a hugepage's size promises, wherever it lies.",
                           .remedy = "run it as root (sudo), or: setcap cap_sys_admin+ep PROGRAM"};
     if (translating)
-        return FramesNote{.unknown = "An IOMMU translates what devices see, so frames do not tell a device's breaks. "
-                                     "Guaranteed is what a hugepage's size promises.",
+        return FramesNote{.unknown = "An IOMMU translates what devices see: frames do not tell a device's breaks.",
+                          .guaranteed = "Guaranteed is what a hugepage's size promises.",
                           .remedy = "boot with iommu=pt, so that devices see the frames"};
     return std::nullopt;
 }
 
 Json to_json(const std::optional<FramesNote>& note)
 {
-    return note ? Json{{"what", note->unknown}, {"remedy", note->remedy}} : Json(nullptr);
+    return note ? Json{{"what", note->unknown + " " + note->guaranteed}, {"remedy", note->remedy}} : Json(nullptr);
 }
 
 std::string to_text(const std::optional<FramesNote>& note)
 {
-    return note ? fmt::format("{}\ntry: {}\n", note->unknown, note->remedy) : std::string{};
+    return note ? fmt::format("{}\n{}\ntry: {}\n", note->unknown, note->guaranteed, note->remedy) : std::string{};
 }
 
 } // namespace mrz::app

@@ -11,7 +11,8 @@
 namespace mrz::app {
 
 struct FramesNote {
-    std::string unknown; //!< A sentence.
+    std::string unknown;    //!< A sentence.
+    std::string guaranteed; //!< Another: what holds all the same.
     std::string remedy;
 };
 
@@ -21,7 +22,7 @@ std::optional<FramesNote> frames_note(bool hidden, bool translating);
 
 //! {"what", "remedy"}, or null.
 Json to_json(const std::optional<FramesNote>& note);
-//! Two lines, or nothing.
+//! Three lines, or nothing.
 std::string to_text(const std::optional<FramesNote>& note);
 
 } // namespace mrz::app

@@ -290,7 +290,7 @@ std::string draw_svg(const MapView& view)
     drawing.down(line_height * 1.6);
     draw_legend(drawing);
     if (view.note) {
-        drawing.text(left, drawing.top(), "limits", view.note->unknown);
+        drawing.text(left, drawing.top(), "limits", view.note->unknown + " " + view.note->guaranteed);
         drawing.down(line_height);
         drawing.text(left, drawing.top(), "", "try: " + view.note->remedy);
         drawing.down(line_height * 1.6);

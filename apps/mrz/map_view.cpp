@@ -102,7 +102,8 @@ std::string PageRange::description() const
 
 std::optional<std::size_t> RangeView::limiting_page() const
 {
-    if (!plan || plan->limit.term == LimitTerm::length || plan->limit.term == LimitTerm::device)
+    if (!plan || plan->mtt_entries() == 1 || plan->limit.term == LimitTerm::length ||
+        plan->limit.term == LimitTerm::device)
         return std::nullopt;
     return (plan->limit.at - Iova{range.address}) / range.page_size;
 }

@@ -54,7 +54,7 @@ struct RangeView {
     //! Entries of a key for each extent instead, all together; 0 without a plan.
     std::uint64_t entries_apart = 0;
 
-    //! The page whose address limits the plan, if the way memory lies does.
+    //! The page whose address limits the plan, if it could be better and the way memory lies is why.
     [[nodiscard]] std::optional<std::size_t> limiting_page() const;
 };
 //! Throws Error as make_plan().

@@ -21,6 +21,14 @@ TEST(MapView, CountsAnExtentForEachRunAndABreakBetweenTwo)
     EXPECT_EQ(view.guaranteed.mtt_entries(), 4U);
 }
 
+TEST(MapView, MarksNoLimitWhereNothingCouldBeBetter)
+{
+    const RangeView view = view_range(one_extent(0x40200000, 0x80000000, 1), {});
+    ASSERT_TRUE(view.plan);
+    EXPECT_EQ(view.plan->limit.term, LimitTerm::congruence);
+    EXPECT_FALSE(view.limiting_page());
+}
+
 TEST(MapView, PagesThatAreNotThereEndAnExtentButBreakNothing)
 {
     const RangeView view =
