@@ -70,13 +70,27 @@ MRZ_API std::uint64_t add_whole_gigabytes(std::uint64_t gigabytes, std::optional
 //! The cause of a pool that is too small by now: \p need pages where \p pool has fewer.
 MRZ_API Cause pool_too_small(const Pool& pool, std::uint64_t need);
 
-// ---- Windows -----------------------------------------------------------------------------------------------------
-
-//! How far a window's build has come, in bytes.
+//! How far taking pages has come, in bytes.
 struct BuildProgress {
     std::size_t taken = 0;  //!< Zeroed so far.
     std::size_t wanted = 0; //!< May grow when more pages are looked at.
 };
+
+//! Where the free pages of a pool lie.
+struct FreePages {
+    std::uint64_t pages = 0;        //!< How many were looked at.
+    std::vector<DmaAddress> frames; //!< Ascending; empty if hidden.
+    bool hidden = false;            //!< This process may not see frames (CAP_SYS_ADMIN): then few were looked at.
+};
+//! Takes the free pages of a pool that are not reserved, as far as the process's limits allow, but no more than
+//! \p at_most; looks where they lie; and gives them back so that the next to be taken have the lowest frames. For
+//! that time others cannot have them, and zeroing them takes about 0.1 s a GiB. If \p progress throws, the pages are
+//! given back and the exception goes on. Throws Error as read_pool() and Window::build().
+MRZ_API FreePages look_at_free_pages(std::size_t page_size, std::optional<int> node = {},
+                                     std::uint64_t at_most = ~std::uint64_t{0},
+                                     const std::function<void(const BuildProgress&)>& progress = {});
+
+// ---- Windows -----------------------------------------------------------------------------------------------------
 
 struct WindowOptions {
     std::size_t size = 0; //!< Bytes of the block; a multiple of page_size.
