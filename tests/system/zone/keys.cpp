@@ -201,6 +201,27 @@ TEST_F(ArenaKeys, AZoneWithARemoteRightIsExactlyWhatAPeerReaches)
     });
 }
 
+TEST_F(ArenaKeys, AZoneHasAKeyInEachDomainThatWorksInNoOther)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain first = Domain::open("soft");
+        const Domain second = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {first, second}});
+        const Zone zone = arena.reserve("table", 4096, readable);
+        const Zone mine = arena.reserve("mine", 64);
+        for (const Domain& domain : arena.domains()) {
+            EXPECT_EQ(zone.region(domain).domain(), domain);
+            EXPECT_EQ(mine.region(domain).domain(), domain);
+            const Segment local = segment(mine.region(domain), mine.bytes().data(), 8);
+            for (const Domain& other : arena.domains())
+                EXPECT_EQ(
+                    transfer(domain, Opcode::rdma_read, local, zone.region(other).iova(), zone.region(other).rkey()),
+                    other == domain ? WcStatus::success : WcStatus::remote_access_error);
+        }
+    });
+}
+
 TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
 {
     in_child([] {
