@@ -83,8 +83,12 @@ Error memory_failure(int error, std::span<std::byte> pages)
     const std::optional<std::uint64_t> limit = locked.soft.value();
     const std::uint64_t held = locked.pinned.value_or(0) + locked.locked.value_or(0);
     if (!locked.exempt && limit) {
-        const std::uint64_t need = held + pages.size();
-        const std::string kibibytes = std::to_string((need + 1023) / 1024);
+        // More may count than this process sees, its adapter's own rings at least: then what is surely enough.
+        std::uint64_t need = held + pages.size();
+        if (need <= *limit)
+            need = *limit + pages.size();
+        constexpr std::uint64_t rings = 64 << 10;
+        const std::string kibibytes = std::to_string((need + rings + 1023) / 1024);
         return Error{error,
                      {.trouble = Trouble::locked_memory,
                       .what = naming(pages),
@@ -129,6 +133,15 @@ Error pin_failure(int error, std::span<std::byte> pages)
         if (auto failure = file_failure(error, pages))
             return *failure;
     // mlock2(2): EPERM where the limit is zero, EAGAIN where pages could not be locked.
+    const host::LockedMemory locked = host::locked_memory();
+    if (error == EPERM && (locked.exempt || locked.soft.value() != 0))
+        return Error{error,
+                     {.trouble = Trouble::permission,
+                      .what = naming(pages),
+                      .limit =
+                          "what pins was allowed when the adapter was opened, and is not now (a seccomp profile, "
+                          "kernel.io_uring_disabled)",
+                      .remedy = "allow it, or forbid it before the first domain is opened"}};
     if (error == ENOMEM || error == EPERM || error == EAGAIN)
         return memory_failure(error, pages);
     return Error{error,
