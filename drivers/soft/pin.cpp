@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <sys/mman.h>
@@ -69,11 +68,7 @@ Pinner::Pinner() : process_{::getpid()}
         return;
     }
     if (!means_not_here(error))
-        throw Error{error,
-                    {.trouble = Trouble::internal,
-                     .what = "opening the software adapter",
-                     .limit = std::string{"io_uring: "} + std::strerror(error),
-                     .remedy = "free descriptors and memory of this process"}};
+        throw ring_failure(error, "opening the software adapter");
     refused_ = error;
 }
 
@@ -122,11 +117,7 @@ PinRing& Pinner::ring_with_room()
     const unsigned places = static_cast<unsigned>(std::min<std::size_t>(16 * places_, PinRing::buffers));
     auto made = PinRing::make(error, places);
     if (!made)
-        throw Error{error,
-                    {.trouble = Trouble::internal,
-                     .what = "pinning more than " + std::to_string(places_) + " pieces",
-                     .limit = std::string{"another io_uring: "} + std::strerror(error),
-                     .remedy = "free descriptors of this process, or register fewer pieces"}};
+        throw ring_failure(error, "pinning more than " + std::to_string(places_) + " pieces");
     rings_.push_back(std::move(made));
     places_ += places;
     return *rings_.back();

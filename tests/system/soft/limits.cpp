@@ -116,6 +116,21 @@ TEST_F(SoftLimits, OnLockedMemoryNeverNeedLessThanTheyAre)
     });
 }
 
+TEST_F(SoftLimits, OnLockedMemoryAreNamedWhereNotEvenTheAdapterCanBeOpened)
+{
+    in_child([] {
+        become_somebody(0);
+        try {
+            const Domain domain = Domain::open("soft");
+            MRZ_REQUIRE(false, "this kernel does not charge rings");
+        } catch (const Error& error) {
+            EXPECT_EQ(error.error_number(), ENOMEM);
+            EXPECT_EQ(error.cause().trouble, Trouble::locked_memory) << error.what();
+            EXPECT_THAT(error.cause().remedy, HasSubstr("ulimit -l"));
+        }
+    });
+}
+
 TEST_F(SoftLimits, OnLockedMemoryCountHugepagesToo)
 {
     const PoolGuard guard{2_MiB, 8};
