@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -145,6 +146,12 @@ DemoReport measure(const Options& options, std::size_t size, std::size_t page_si
 void demo(const Options& options, bool json)
 {
     undo_what_a_kill_left();
+    if (std::isnan(options.seconds)) // which the parser's range lets pass
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "the command line",
+                     .limit = "--seconds is not a number",
+                     .remedy = "give 0 to 3600"}};
     const std::size_t page_size = parse_size(options.page, "the page size");
     DemoReport report;
     {
