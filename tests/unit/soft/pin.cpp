@@ -84,6 +84,13 @@ TEST_F(SoftPin, LeavesNothingPinnedWhenItFailsHalfWay)
     EXPECT_NO_THROW(static_cast<void>(pinner.pin(memory)));
 }
 
+// The sanitizers' own munlock does nothing; they look for other faults.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool munlock_works = false;
+#else
+constexpr bool munlock_works = true;
+#endif
+
 // Where the next lock begins where one ends, and any lock at all ends meanwhile.
 TEST(SoftLock, HoldsExactlyThePagesOfTheLocksThatLive)
 {
@@ -120,7 +127,9 @@ TEST(SoftLock, HoldsExactlyThePagesOfTheLocksThatLive)
                 locks.pop_back();
             }
             const auto held = static_cast<std::uint64_t>(std::ranges::count_if(holders, std::identity{}));
-            ASSERT_EQ(host::locked_memory().locked.value_or(0), before + held * 4096) << "step " << i;
+            if (munlock_works) {
+                ASSERT_EQ(host::locked_memory().locked.value_or(0), before + held * 4096) << "step " << i;
+            }
         }
     });
 }
