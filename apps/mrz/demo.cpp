@@ -15,6 +15,7 @@
 #include <rte_eal.h>
 
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <memory>
 
@@ -63,6 +64,12 @@ DemoReport measure(const Domain& domain, const Options& options, std::size_t siz
 void demo(const Options& options, bool json)
 {
     undo_what_a_kill_left();
+    if (std::isnan(options.seconds)) // which the parser's range lets pass
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "the command line",
+                     .limit = "--seconds is not a number",
+                     .remedy = "give 0 to 3600"}};
     const std::size_t page_size = parse_size(options.page, "the page size");
     // Before pages are reserved, which is slow: a device that is not there is refused at once.
     const Domain domain = Domain::open(options.device);

@@ -45,10 +45,13 @@ void use(const Region& region, Measurement& result)
     result.cache = read_at_random(region);
 }
 
-//! Memory that is taken for a moment must not push out what others have.
+//! Memory that is taken for a moment must not push out what others have; in a control group it would end the program.
 std::size_t spare_memory()
 {
-    return host::memory_available().value_or(256_MiB) / 4 / 2_MiB * 2_MiB;
+    std::uint64_t spare = host::memory_available().value_or(256_MiB);
+    if (const auto headroom = host::memory_cgroup().headroom().value())
+        spare = std::min(spare, *headroom);
+    return std::max(spare / 4 / 2_MiB * 2_MiB, 2_MiB);
 }
 
 //! Anonymous memory of the machine's smallest pages.

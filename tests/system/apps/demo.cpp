@@ -94,6 +94,7 @@ TEST_F(MrzDemo, RefusesADeviceThatIsNotThere)
     expect_error(result, 7);
     EXPECT_NE(result.second.at("error").at("limit").get<std::string>().find("there are: soft"), std::string::npos);
     expect_error(mrz_json({"demo", "--seconds", "-1"}), 2);
+    expect_error(mrz_json({"demo", "--seconds", "nan"}), 2);
 }
 
 TEST_F(MrzDemo, NamesTheLockedMemoryLimitOfAnOrdinaryUser)

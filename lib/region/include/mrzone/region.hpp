@@ -34,7 +34,9 @@ struct RegionOptions {
 //! A protection domain of a device, with what is registered in it.
 //!
 //! A handle: copies are the same domain, which lives as long as one of them, a region or a queue pair of it. All
-//! calls are thread-safe. Belongs to the process that opened it: a child of fork() opens its own.
+//! calls are thread-safe. Belongs to the process that opened it: a child of fork() opens its own. The child may
+//! destroy its copies, of regions and queue pairs too, which does nothing to the parent's; what registers, creates or
+//! closes throws Error (unsupported, ENOTSUP) there.
 class MRZ_API Domain {
   public:
     //! Opens a device by name. A name never becomes another device: only "any" takes the first device of the first
