@@ -13,10 +13,13 @@
 #include <linux/mman.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -128,6 +131,40 @@ void Machine::arrange_pool()
         file.free_page(page);
     for (auto page = placement.order.rbegin(); page != placement.order.rend(); ++page)
         file.free_page(*page);
+}
+
+std::shared_ptr<const void> Machine::fragment_pool(unsigned percent_held)
+{
+    const auto pages = mrz::read_pool(page_size).available();
+    auto file = std::make_shared<const PageFile>(pages);
+    std::vector<std::size_t> order(pages);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), std::mt19937{42});
+    order.resize(pages - pages * percent_held / 100);
+    for (const std::size_t page : order)
+        file->free_page(page);
+    return file;
+}
+
+struct Room::Pages {
+    mrz::app::TemporaryPool pool;
+};
+
+Room::~Room() = default;
+
+Room::Room(std::size_t bytes)
+{
+    start_machine();
+    const std::size_t pages = (bytes + mrz::Window::header_size) / page_size + 128;
+    if (mrz::read_pool(page_size).available() >= pages)
+        return;
+    try {
+        pages_ = std::make_unique<Pages>(mrz::app::TemporaryPool{page_size, {}, pages});
+    } catch (const mrz::Error& error) {
+        if (error.cause().trouble != mrz::Trouble::hugepages)
+            throw;
+        throw Unavailable{error.what()};
+    }
 }
 
 void prepare()

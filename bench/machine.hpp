@@ -9,6 +9,7 @@
 #include <mrzone/region.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 namespace bench {
@@ -23,6 +24,9 @@ class Machine {
     //! order first, if there is one: the pool as it is after it was reserved early, whatever runs before did to it.
     //! The kernel hands out the page that was freed last.
     static void arrange_pool();
+    //! Takes every free page, and frees all but \p percent_held of them in random order: the pool as it is on a
+    //! machine that has been up for a while. What it returns holds the others.
+    static std::shared_ptr<const void> fragment_pool(unsigned percent_held);
 
   private:
     mrz::app::TemporaryPool pool_;

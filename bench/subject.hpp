@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +28,18 @@ inline constexpr std::size_t page_size = 2_MiB;
 //! Makes the machine the same before every run: on the first call reserves and touches the pool and starts the EAL,
 //! on each one puts the pool's free pages in order, whatever the run before did to them.
 void prepare();
+//! Pages for subjects larger than `size`, for as long as it lives. Throws Unavailable if the machine has none.
+class Room {
+  public:
+    explicit Room(std::size_t bytes);
+    Room(const Room&) = delete;
+    Room& operator=(const Room&) = delete;
+    ~Room();
+
+  private:
+    struct Pages;
+    std::unique_ptr<Pages> pages_;
+};
 //! Undoes what the first prepare() did.
 void release_machine() noexcept;
 
@@ -60,17 +73,21 @@ void count(benchmark::State& state, const void* address, std::size_t length);
 
 //! One run an iteration: times \p take alone. It returns an object that owns the memory, with address(), and that
 //! gives it back when it is destroyed, outside of the timing.
-template <class Take>
-void measure(benchmark::State& state, Take take)
+//! \p bytes is what it takes; \p spoil runs before, when the pool is in order.
+template <class Take, class Spoil = void (*)()>
+void measure(
+    benchmark::State& state, Take take, std::size_t bytes = size, Spoil spoil = [] {})
 {
     run(state, [&] {
         for ([[maybe_unused]] auto iteration : state) {
+            const Room room{bytes};
             prepare();
+            spoil();
             const auto begin = std::chrono::steady_clock::now();
             const auto memory = take();
             const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
             state.SetIterationTime(elapsed.count());
-            count(state, memory.address(), size);
+            count(state, memory.address(), bytes);
         }
     });
 }

@@ -39,7 +39,7 @@ ArenaPages reserve_with_choice(std::size_t size, std::size_t page_size)
     const std::uint64_t needed = size / page_size;
     const std::uint64_t overhead = overhead_pages(page_size);
     try {
-        const std::uint64_t choice = std::max(needed, std::uint64_t{WindowOptions::least_slack / page_size});
+        const std::uint64_t choice = std::max(needed, std::uint64_t{Surplus::least_bytes / page_size});
         return reserve(size, page_size, needed + choice + overhead, Effort::light);
     } catch (const Error& error) {
         if (error.cause().trouble != Trouble::hugepages && error.cause().trouble != Trouble::permission)
@@ -88,14 +88,14 @@ std::uint64_t overhead_pages(std::size_t page_size)
     return page_size >= 1_GiB ? 2 : 16;
 }
 
-unsigned slack_percent(std::size_t size, std::size_t page_size)
+Surplus surplus_for(std::size_t size, std::size_t page_size)
 {
     const std::uint64_t needed = size / page_size;
     const std::uint64_t unclaimed = unclaimed_pages(page_size, {});
     const std::uint64_t spare = unclaimed > needed + 1 ? unclaimed - needed - 1 : 0;
-    if (spare < WindowOptions::least_slack / page_size)
-        return 0;
-    return static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400));
+    if (spare < Surplus::least_bytes / page_size)
+        return Surplus::exact();
+    return Surplus::percent(static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400)));
 }
 
 } // namespace mrz::app

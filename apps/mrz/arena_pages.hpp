@@ -5,6 +5,8 @@
 
 #include "common/temporary_pool.hpp"
 
+#include <mrzone/hugepage.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,8 +28,8 @@ ArenaPages reserve_for_arena(const std::string& size, std::size_t page_size, std
 //! Pages that a memory of \p size needs beyond itself: the header page, what the EAL takes, and DPDK's own headers.
 std::uint64_t overhead_pages(std::size_t page_size);
 
-//! How far an arena may look (ArenaOptions::slack_percent): at all pages that nobody else has a claim on, but at no
+//! How far an arena may look (ArenaOptions::surplus): at all pages that nobody else has a claim on, but at no
 //! more than four times what it needs, since each look zeroes a page.
-unsigned slack_percent(std::size_t size, std::size_t page_size);
+Surplus surplus_for(std::size_t size, std::size_t page_size);
 
 } // namespace mrz::app

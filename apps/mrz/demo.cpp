@@ -53,7 +53,7 @@ DemoReport measure(const Domain& domain, const Options& options, std::size_t siz
     } catch (const Error&) {
         dpdk_failure = std::current_exception();
     }
-    report.arena = measure_arena(domain, size, page_size, slack_percent(size, page_size),
+    report.arena = measure_arena(domain, size, page_size, surplus_for(size, page_size),
                                  std::chrono::duration<double>{options.seconds});
     if (dpdk_failure) // an arena that cannot be had either says more clearly why
         std::rethrow_exception(dpdk_failure);

@@ -113,7 +113,7 @@ PlainUse measure_plain(const Domain& domain, std::size_t size)
     return result;
 }
 
-ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, unsigned slack_percent,
+ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, Surplus surplus,
                        std::chrono::duration<double> duration)
 {
     throw_if_interrupted();
@@ -123,7 +123,7 @@ ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_
         ProgressBar bar{"zeroing pages"};
         return Arena::build("mrz_demo", {.size = size,
                                          .page_size = page_size,
-                                         .slack_percent = slack_percent,
+                                         .surplus = surplus,
                                          .progress =
                                              [&bar](const BuildProgress& progress) {
                                                  throw_if_interrupted();

@@ -108,7 +108,7 @@ MapView look_at_arena(const std::string& size, std::size_t page_size)
         ProgressBar bar{"zeroing pages"};
         return Arena::build("mrz_map", {.size = pages.size,
                                         .page_size = page_size,
-                                        .slack_percent = slack_percent(pages.size, page_size),
+                                        .surplus = surplus_for(pages.size, page_size),
                                         .progress = [&bar](const BuildProgress& progress) {
                                             throw_if_interrupted();
                                             bar.update(progress.taken, progress.wanted);

@@ -42,7 +42,7 @@ void look_at_arena(KindOfMemory& kind, std::size_t size, std::size_t page_size)
     ProgressBar bar{"zeroing pages"};
     const Arena arena = Arena::build("mrz_plan", {.size = size,
                                                   .page_size = page_size,
-                                                  .slack_percent = slack_percent(size, page_size),
+                                                  .surplus = surplus_for(size, page_size),
                                                   .progress = [&bar](const BuildProgress& progress) {
                                                       throw_if_interrupted();
                                                       bar.update(progress.taken, progress.wanted);

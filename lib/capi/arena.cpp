@@ -12,8 +12,8 @@ namespace {
 mrz::ArenaOptions checked_options(const mrz_arena_options* options)
 {
     const mrz_arena_options known = known_options(options, "mrz_arena_options");
-    if (known.node_plus_one < 0 || known.reserved != 0)
-        refuse("the arena's options have a node_plus_one below 0, or a reserved that is not 0",
+    if (known.node_plus_one < 0 || (known.exact != 0 && known.surplus_percent != 0))
+        refuse("the arena's options have a node_plus_one below 0, or are exact and have a surplus_percent",
                "set the whole struct to zero before its members");
     mrz::ArenaOptions arena_options{.size = known.size};
     if (known.page_size != 0)
@@ -22,7 +22,11 @@ mrz::ArenaOptions checked_options(const mrz_arena_options* options)
         arena_options.node = known.node_plus_one - 1;
     arena_options.threads = known.threads;
     if (known.exact != 0)
-        arena_options.slack_percent = 0;
+        arena_options.surplus = mrz::Surplus::exact();
+    else if (known.surplus_percent == MRZ_SURPLUS_POOL)
+        arena_options.surplus = mrz::Surplus::pool();
+    else if (known.surplus_percent != 0)
+        arena_options.surplus = mrz::Surplus::percent(known.surplus_percent);
     arena_options.domains = checked(known.domains, known.domain_count);
     return arena_options;
 }

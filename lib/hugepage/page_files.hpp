@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mrz::hugepage {
@@ -33,7 +34,13 @@ class PageFiles {
     //! Makes \p count empty files. Throws Error.
     PageFiles(std::size_t page_size, std::size_t count);
     PageFiles(PageFiles&&) = default;
-    PageFiles& operator=(PageFiles&&) = delete;
+    //! What this one had goes back when \p other is destroyed.
+    PageFiles& operator=(PageFiles&& other) noexcept
+    {
+        std::swap(page_size_, other.page_size_);
+        files_.swap(other.files_);
+        return *this;
+    }
     ~PageFiles();
 
     [[nodiscard]] std::size_t page_size() const noexcept { return page_size_; }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page_view.hpp"
+
+#include "page_nodes.hpp"
 #include "preflight.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include <numaif.h>
 #include <sys/mman.h>
 
 namespace mrz::hugepage {
@@ -57,30 +57,6 @@ class View {
     void* address_;
 };
 
-void check_node(const View& view, std::size_t page_size, int node)
-{
-    std::vector<void*> pages;
-    for (std::size_t offset = 0; offset < view.length(); offset += page_size)
-        pages.push_back(view.address() + offset);
-    std::vector<int> nodes(pages.size(), -1);
-    if (::move_pages(0, pages.size(), pages.data(), nullptr, nodes.data(), 0) != 0) {
-        const int error = errno;
-        throw Error{error,
-                    {.trouble = Trouble::permission,
-                     .what = "hugepages from node " + std::to_string(node),
-                     .limit = std::string{"where they lie cannot be asked, move_pages: "} + std::strerror(error),
-                     .remedy = "allow move_pages in the container's seccomp profile, or ask for no node"}};
-    }
-    const auto wrong = std::find_if(nodes.begin(), nodes.end(), [node](int got) { return got != node; });
-    if (wrong != nodes.end())
-        throw Error{ENOMEM,
-                    {.trouble = Trouble::hugepages,
-                     .what = "hugepages from node " + std::to_string(node),
-                     .limit = *wrong < 0 ? std::string{"a page's node is not known: "} + std::strerror(-*wrong)
-                                         : "the kernel gave a page of node " + std::to_string(*wrong),
-                     .remedy = "check the node's pool: mrz pools"}};
-}
-
 } // namespace
 
 void map_at(std::uintptr_t address, std::size_t length, int fd, std::size_t offset)
@@ -107,7 +83,7 @@ Frames frames_of(const PageFiles& files, std::optional<int> node)
         const View view{file, page_size};
         populate(reinterpret_cast<std::uintptr_t>(view.address()), view.length(), MADV_POPULATE_READ);
         if (node)
-            check_node(view, page_size, *node);
+            check_node({view.address(), view.length()}, page_size, *node);
         const Frames frames = read_frames(view.address(), view.length(), PageShift::of(page_size));
         all.addresses.insert(all.addresses.end(), frames.addresses.begin(), frames.addresses.end());
         all.hidden = all.hidden || frames.hidden;

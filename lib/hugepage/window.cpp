@@ -76,6 +76,12 @@ Plan Window::plan(const Limits& limits) const
     return make_optimal_plan(layout(), {.iova = Iova{reinterpret_cast<std::uintptr_t>(block().data())}}, limits);
 }
 
+Plan Window::plan(const Limits& limits, PlanOptions options) const
+{
+    options.iova = Iova{reinterpret_cast<std::uintptr_t>(block().data())};
+    return make_optimal_plan(layout(), options, limits);
+}
+
 const BuildPhases& Window::phases() const noexcept
 {
     return state_->phases;

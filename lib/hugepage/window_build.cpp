@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page_files.hpp"
+#include "page_nodes.hpp"
 #include "page_taker.hpp"
 #include "page_view.hpp"
+#include "pool_sort.hpp"
 #include "preflight.hpp"
 #include "window_memory.hpp"
 
@@ -42,12 +44,14 @@ std::size_t thread_count(const WindowOptions& options, std::uint64_t pages)
     return std::min<std::size_t>(threads, pages);
 }
 
-//! The fewest entries that any memory would give this block.
-std::uint64_t fewest_entries(const WindowOptions& options)
+//! The least that any memory would cost for this block.
+std::uint64_t lowest_cost(const WindowOptions& options)
 {
     Layout ideal;
     ideal.append(DmaAddress{0}, options.size);
-    return make_plan(ideal, Iova{0}, options.limits).mtt_entries();
+    PlanOptions plan = options.plan;
+    plan.iova = Iova{0};
+    return make_optimal_plan(ideal, plan, options.limits).cost();
 }
 
 //! Which pages, in which order, at which kind of address.
@@ -57,13 +61,13 @@ struct Choice {
     std::vector<PageAt> surplus;    // In the order to give back.
     PageShift modulus{21};
     std::uint64_t residue = 0;
-    std::uint64_t entries = 0;
+    std::uint64_t cost = 0;
 };
 
 class Builder {
   public:
     explicit Builder(const WindowOptions& options)
-        : options_{options}, needs_{needs_of(options)}, fewest_{fewest_entries(options)}, meter_{options.progress}
+        : options_{options}, needs_{needs_of(options)}, lowest_{lowest_cost(options)}, meter_{options.progress}
     {
         const std::size_t threads = thread_count(options, needs_[0].pages);
         for (const PageNeed& need : needs_)
@@ -82,6 +86,8 @@ class Builder {
         take();
         choose();
         look_further();
+        if (!mappings_allow())
+            take_sorted();
         AddressRange range = arrange(memory);
         give_back_surplus();
         memory.give_back = give_back_order();
@@ -144,10 +150,11 @@ class Builder {
 
     void choose_by_frames(const std::vector<PageAt>& pages, std::span<const DmaAddress> frames)
     {
-        Placement placement = place(frames, PageShift::of(options_.page_size), block_pages(), options_.limits);
+        Placement placement =
+            place(frames, PageShift::of(options_.page_size), block_pages(), options_.plan, options_.limits);
         choice_.modulus = placement.modulus;
         choice_.residue = placement.residue;
-        choice_.entries = placement.entries;
+        choice_.cost = placement.cost;
         if (!has_own_header()) {
             // The nearest to the block, so that what goes back stays in one piece.
             const std::uint64_t first = frames[placement.order.front()].value();
@@ -174,12 +181,12 @@ class Builder {
     //! needs never fails for want of more.
     void look_further()
     {
-        std::uint64_t budget = options_.slack_percent == 0
-                                   ? 0
-                                   : std::max<std::uint64_t>(block_pages() * options_.slack_percent / 100,
-                                                             WindowOptions::least_slack / options_.page_size);
+        if (choice_.frames.empty() || choice_.cost <= lowest_)
+            return;
+        std::uint64_t budget =
+            options_.surplus.pages(block_pages(), spare_pages(options_.page_size, options_.node), options_.page_size);
         for (std::uint64_t step = std::max<std::uint64_t>(budget / 8, 1);
-             budget > 0 && !choice_.frames.empty() && choice_.entries > fewest_; step *= 2) {
+             budget > 0 && !choice_.frames.empty() && choice_.cost > lowest_; step *= 2) {
             const std::uint64_t more = std::min({step, budget, spare_pages(options_.page_size, options_.node)});
             if (more == 0)
                 return;
@@ -195,6 +202,38 @@ class Builder {
         }
     }
 
+    //! Whether the choice needs no more mappings than this process may still have.
+    [[nodiscard]] bool mappings_allow() const
+    {
+        try {
+            check_mappings(pieces().size() + 2);
+            return true;
+        } catch (const Error&) {
+            return false;
+        }
+    }
+
+    //! As many pages again, of a pool in order: they come in ascending order into one file.
+    void take_sorted()
+    {
+        if (choice_.frames.empty())
+            return;
+        log(Severity::info, "the pages for a window of " + format_size(options_.size) + " would need " +
+                                std::to_string(pieces().size()) +
+                                " mappings, more than vm.max_map_count allows: the pool is sorted first");
+        const std::uint64_t pages = block_files().pages();
+        check_file_size(pages * options_.page_size);
+        const Stopwatch watch{phases_->take};
+        PageFiles held = std::exchange(files_[0], PageFiles{options_.page_size, 1});
+        sort_pool(std::move(held), options_.node, meter_);
+        if (const int error = take_pages(block_files(), pages, options_.node, meter_);
+            error != 0 && block_files().pages() < needs_[0].pages)
+            throw taking_failed(error,
+                                {.page_size = options_.page_size, .pages = needs_[0].pages - block_files().pages()},
+                                options_.node);
+        choose();
+    }
+
     //! Maps the choice, and again if the kernel moved pages meanwhile and that made it worse.
     AddressRange arrange(WindowMemory& memory)
     {
@@ -205,6 +244,8 @@ class Builder {
                 describe(memory, {}, {});
                 return range;
             }
+            if (options_.node)
+                check_nodes_of(memory.map);
             const WindowFrames now = frames_of_mapped(memory.map);
             if (!now.known()) {
                 describe(memory, {}, {});
@@ -214,7 +255,7 @@ class Builder {
             const Iova iova{memory.map.address + memory.map.header_length};
             const bool worse =
                 !std::equal(choice_.frames.begin() + 1, choice_.frames.end(), now.block.addresses.begin()) &&
-                make_plan(memory.layout, iova, options_.limits).mtt_entries() > choice_.entries;
+                cost_at(memory.layout, iova) > choice_.cost;
             if (!worse || attempt == attempts) {
                 choice_.frames = now.header.addresses;
                 choice_.frames.insert(choice_.frames.end(), now.block.addresses.begin(), now.block.addresses.end());
@@ -232,16 +273,7 @@ class Builder {
                .header_length = Window::header_size,
                .page_size = options_.page_size,
                .node = options_.node};
-        std::size_t offset = 0;
-        for (const PageAt& page : choice_.pages) {
-            WindowMap::Piece* const last = map.pieces.empty() ? nullptr : &map.pieces.back();
-            if (last != nullptr && last->file == page.file && last->file_offset + last->length == page.offset)
-                last->length += page.length;
-            else
-                map.pieces.push_back(
-                    {.offset = offset, .length = page.length, .file = page.file, .file_offset = page.offset});
-            offset += page.length;
-        }
+        map.pieces = pieces();
         check_mappings(map.pieces.size() + 2);
         AddressRange range = addresses();
         map.address = range.begin();
@@ -249,6 +281,37 @@ class Builder {
             map_at(map.address + piece.offset, piece.length, descriptor(piece.file), piece.file_offset);
         populate(map.address, map.length);
         return range;
+    }
+
+    [[nodiscard]] std::vector<WindowMap::Piece> pieces() const
+    {
+        std::vector<WindowMap::Piece> pieces;
+        std::size_t offset = 0;
+        for (const PageAt& page : choice_.pages) {
+            WindowMap::Piece* const last = pieces.empty() ? nullptr : &pieces.back();
+            if (last != nullptr && last->file == page.file && last->file_offset + last->length == page.offset)
+                last->length += page.length;
+            else
+                pieces.push_back(
+                    {.offset = offset, .length = page.length, .file = page.file, .file_offset = page.offset});
+            offset += page.length;
+        }
+        return pieces;
+    }
+
+    [[nodiscard]] std::uint64_t cost_at(const Layout& layout, Iova iova) const
+    {
+        PlanOptions plan = options_.plan;
+        plan.iova = iova;
+        return make_optimal_plan(layout, plan, options_.limits).cost();
+    }
+
+    //! Where they lie now: the kernel may have moved pages since they were taken.
+    void check_nodes_of(const WindowMap& map) const
+    {
+        const std::span window{reinterpret_cast<const std::byte*>(map.address), map.length};
+        check_node(window.first(map.header_length), Window::header_size, *options_.node);
+        check_node(window.subspan(map.header_length), options_.page_size, *options_.node);
     }
 
     //! Congruent in as many bits as drivers stand where there is room, though the choice needs fewer: then nothing
@@ -298,7 +361,7 @@ class Builder {
 
     const WindowOptions& options_;
     const std::vector<PageNeed> needs_;
-    const std::uint64_t fewest_;
+    const std::uint64_t lowest_;
     ProgressMeter meter_;
     std::vector<PageFiles> files_; // The block's, and the header's where it is of another size.
     Choice choice_;

@@ -1,132 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/plan.hpp>
 
+#include "block_forms.hpp"
 #include "check.hpp"
+#include "key_groups.hpp"
 #include "pool_blocks.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 #include <utility>
 
 namespace mrz {
 namespace {
-
-// How a block is made of DMA space cut into aligned chunks of the size of one translation entry. Any key at that size
-// looks like this: an entry maps into one chunk, the first and the last may map part of one, all others a whole one.
-enum class Form {
-    inside,          // part of one chunk that is not whole
-    whole,           // whole chunks
-    tail_head_more,  // the tail of one, whole ones, the head of one: together a chunk more than the remainder
-    whole_and_piece, // whole ones, and the remainder as the tail before or the head after them
-    tail_head,       // the tail of one, whole ones, the head of one: together the remainder
-};
-
-struct Choice {
-    Form form = Form::whole;
-    unsigned shift = 0;
-    std::uint64_t entries = 0; // at pages of 2^shift
-};
-
-// What is asked of each entry size.
-struct Request {
-    std::uint64_t count = 0;   // pages
-    std::uint64_t chunk = 1;   // pages an entry
-    std::uint64_t largest = 1; // pages of the largest entry the device has
-
-    [[nodiscard]] std::uint64_t chunks() const { return count / chunk; }
-    [[nodiscard]] std::uint64_t rest() const { return count % chunk; }
-};
-
-// The form with the fewest entries; of equals, the one that leaves more whole chunks to others.
-//
-// A tail and a head are both shorter than a chunk, so together they make up the remainder or a chunk more. A whole
-// chunk that serves as a piece is worth a try only where it is the one piece: with two pieces of which one is cut
-// from a whole chunk, a form with that chunk whole, or as the one piece, needs no more entries and no other pages.
-std::optional<Choice> best_form(const Request& request, const BlockSurvey& have, unsigned shift, PageSizeRule rule)
-{
-    const std::uint64_t chunks = request.chunks();
-    const std::uint64_t rest = request.rest();
-    const auto choice = [shift](Form form, std::uint64_t entries) { return Choice{form, shift, entries}; };
-
-    if (rest == 0 && have.whole >= chunks)
-        return choice(Form::whole, chunks);
-    // Under this rule base and length are multiples of the page size (devx_umem_find_best_pgsize).
-    if (rule == PageSizeRule::umem)
-        return std::nullopt;
-    if (chunks == 0 && have.longest_inside >= rest)
-        return choice(Form::inside, 1);
-    if (chunks >= 1 && have.whole >= chunks - 1 && have.longest_tail + have.longest_head >= rest + request.chunk)
-        return choice(Form::tail_head_more, chunks + 1);
-    if (rest == 0 || have.whole < chunks)
-        return std::nullopt;
-    if (have.whole > chunks || std::max(have.longest_head, have.longest_tail) >= rest)
-        return choice(Form::whole_and_piece, chunks + 1);
-    if (have.longest_tail + have.longest_head >= rest)
-        return choice(Form::tail_head, chunks + 2);
-    return std::nullopt;
-}
-
-PageRun first_of(const PageRun& run, std::uint64_t count)
-{
-    return {.first = run.first, .count = count};
-}
-
-PageRun last_of(const PageRun& run, std::uint64_t count)
-{
-    return {.first = run.end() - count, .count = count};
-}
-
-// The tail, as long as there is one; then the head, no longer than needed.
-std::vector<PageRun> tail_and_head(const PoolBlocks& pool, const Request& request, const BlockSurvey& have,
-                                   std::uint64_t wholes)
-{
-    const std::uint64_t together = request.count - wholes * request.chunk;
-    const PageRun tail = pool.tail(request.chunk, have.longest_tail).value();
-    const std::uint64_t missing = together - tail.count;
-    const PageRun head = pool.head(request.chunk, missing).value();
-
-    std::vector<PageRun> pieces{tail};
-    for (const PageRun& whole : pool.whole_blocks(request.chunk, request.largest, wholes))
-        pieces.push_back(whole);
-    pieces.push_back(first_of(head, missing));
-    return pieces;
-}
-
-std::vector<PageRun> wholes_and_piece(const PoolBlocks& pool, const Request& request)
-{
-    const std::uint64_t rest = request.rest();
-    const std::optional<PageRun> head = pool.head(request.chunk, rest);
-    const std::optional<PageRun> tail = pool.tail(request.chunk, rest);
-    if (!head && !tail) {
-        std::vector<PageRun> pieces = pool.whole_blocks(request.chunk, request.largest, request.chunks() + 1);
-        pieces.back().count = rest;
-        return pieces;
-    }
-    std::vector<PageRun> pieces = pool.whole_blocks(request.chunk, request.largest, request.chunks());
-    if (head && (!tail || head->count <= tail->count))
-        pieces.push_back(first_of(*head, rest));
-    else
-        pieces.insert(pieces.begin(), last_of(*tail, rest));
-    return pieces;
-}
-
-// The pages of a choice, in virtual order.
-std::vector<PageRun> pieces_of(const Choice& choice, const PoolBlocks& pool, const Request& request)
-{
-    const BlockSurvey have = pool.survey(request.chunk);
-    switch (choice.form) {
-    case Form::inside:
-        return {first_of(pool.inside(request.chunk, request.count).value(), request.count)};
-    case Form::whole:
-        break;
-    case Form::tail_head_more:
-        return tail_and_head(pool, request, have, request.chunks() - 1);
-    case Form::whole_and_piece:
-        return wholes_and_piece(pool, request);
-    case Form::tail_head:
-        return tail_and_head(pool, request, have, request.chunks());
-    }
-    return pool.whole_blocks(request.chunk, request.largest, request.chunks());
-}
 
 Layout layout_of(const std::vector<PageRun>& pieces, PageShift page)
 {
@@ -162,7 +48,7 @@ void set_address(Placement& placement, const Layout& layout, unsigned shift, Pag
     placement.residue = below(dma, modulus);
     // Below the page's own shift there is no choice: both addresses are multiples of the page.
     if (max_shift < driver_max_shift && max_shift >= page.value() && leads_too_far(layout, max_shift)) {
-        modulus = max_shift + 1;
+        modulus = std::max(modulus, max_shift + 1);
         placement.residue = below(dma, modulus) ^ (std::uint64_t{1} << max_shift);
     }
     placement.modulus = PageShift{modulus};
@@ -184,73 +70,26 @@ void set_order(Placement& placement, const std::vector<PageRun>& pieces, const P
             placement.surplus.push_back(pool.index(position));
 }
 
-// The choices there are, one for each size of entry.
-class Choices {
-  public:
-    Choices(const PoolBlocks& pool, PageShift page, std::size_t count, const Limits& limits)
-        : pool_{pool}, page_{page}, count_{count}, limits_{limits},
-          // An entry smaller than a page cuts it in equal parts, whatever the order: one page a chunk stands for it.
-          smallest_{std::max(limits.min_page_shift, page).value()}, largest_{
-                                                                        std::max(limits.max_page_shift, page).value()}
-    {
-    }
-
-    // The choice with the fewest entries, and of equals the one that asks least of the address.
-    [[nodiscard]] std::optional<Choice> best() const
-    {
-        std::optional<Choice> best;
-        for (unsigned shift = smallest_; shift <= largest_ && !(best && best->entries == 1); ++shift)
-            if (const auto choice = at(shift); choice && (!best || choice->entries < best->entries))
-                best = choice;
-        return best;
-    }
-
-    [[nodiscard]] std::vector<PageRun> pieces(const Choice& choice) const
-    {
-        return pieces_of(choice, pool_, request(choice.shift));
-    }
-
-    // Where a long run is split, its own start decides whether the break is aligned, and the plan alone says what a
-    // choice costs. All bits of the address that any entry could need are fixed, so that the plan is the same at
-    // each.
-    [[nodiscard]] std::vector<PageRun> best_when_split(Placement& placement) const
-    {
-        std::vector<PageRun> best;
-        for (unsigned shift = smallest_; shift <= largest_; ++shift) {
-            const auto choice = at(shift);
-            if (!choice)
-                continue;
-            std::vector<PageRun> candidate = pieces(*choice);
-            Placement placed;
-            set_address(placed, layout_of(candidate, page_), largest_, page_, limits_);
-            if (best.empty() || placed.entries < placement.entries) {
-                best = std::move(candidate);
-                placement = placed;
-            }
+// Where a long run is split, its own start decides whether the break is aligned, and the plan alone says what a
+// choice costs. All bits of the address that any entry could need are fixed, so that the plan is the same at each.
+std::vector<PageRun> best_when_split(const BlockForms& forms, PageShift page, const Limits& limits,
+                                     Placement& placement)
+{
+    std::vector<PageRun> best;
+    for (unsigned shift = forms.smallest(); shift <= forms.largest(); ++shift) {
+        const auto choice = forms.at(shift);
+        if (!choice)
+            continue;
+        std::vector<PageRun> candidate = forms.pieces(*choice);
+        Placement placed;
+        set_address(placed, layout_of(candidate, page), forms.largest(), page, limits);
+        if (best.empty() || placed.entries < placement.entries) {
+            best = std::move(candidate);
+            placement = placed;
         }
-        return best;
     }
-
-  private:
-    [[nodiscard]] Request request(unsigned shift) const
-    {
-        return {.count = count_,
-                .chunk = std::uint64_t{1} << (shift - page_.value()),
-                .largest = std::uint64_t{1} << (largest_ - page_.value())};
-    }
-    [[nodiscard]] std::optional<Choice> at(unsigned shift) const
-    {
-        const Request wanted = request(shift);
-        return best_form(wanted, pool_.survey(wanted.chunk), shift, limits_.rule);
-    }
-
-    const PoolBlocks& pool_;
-    PageShift page_;
-    std::size_t count_;
-    const Limits& limits_;
-    unsigned smallest_;
-    unsigned largest_;
-};
+    return best;
+}
 
 bool has_run_longer_than(const Layout& layout, std::size_t segment)
 {
@@ -258,37 +97,191 @@ bool has_run_longer_than(const Layout& layout, std::size_t segment)
                        [segment](const Extent& extent) { return extent.length > segment; });
 }
 
+// One direct key over the fewest entries; none if no choice fits the device.
+std::optional<std::vector<PageRun>> place_one_key(const PoolBlocks& pool, PageShift page, std::size_t count,
+                                                  const Limits& limits, Placement& placement)
+{
+    const BlockForms forms{pool, page, count, limits};
+    const std::optional<Choice> best = forms.best();
+    if (!best)
+        return {};
+    std::vector<PageRun> pieces = forms.pieces(*best);
+    const Layout layout = layout_of(pieces, page);
+    if (limits.max_segment && has_run_longer_than(layout, *limits.max_segment))
+        return best_when_split(forms, page, limits, placement);
+    set_address(placement, layout, best->shift, page, limits);
+    return pieces;
+}
+
+void check_count(std::size_t frames, std::size_t count)
+{
+    if (count == 0 || count > frames)
+        refuse("cannot choose " + std::to_string(count) + " of " + std::to_string(frames) + " pages",
+               {.limit = count == 0 ? "the pages asked for" : "the pages to choose from",
+                .present = count == 0 ? count : frames,
+                .need = std::max<std::size_t>(count, 1)},
+               "ask for at least one page, and no more than there are");
+}
+
+// Tries choices of pages, each at the address that agrees with its first page as far as any entry needs, and keeps
+// the one whose plan is the cheapest.
+class Cheapest {
+  public:
+    Cheapest(const PoolBlocks& pool, PageShift page, std::size_t count, const PlanOptions& options,
+             const Limits& limits)
+        : pool_{pool}, page_{page}, count_{count}, options_{options}, limits_{limits}, unbound_{limits}
+    {
+        unbound_.max_mtt_entries.reset();
+        // Where keys side by side may be had, one over them helps those alone that need an iova of their own.
+        indirect_ = options.indirect && (limits.indirect.klm || limits.indirect.ksm);
+    }
+
+    // The pages, and their placement's address, entries and cost.
+    std::optional<std::vector<PageRun>> find(Placement& placement)
+    {
+        placement_ = &placement;
+        Placement direct;
+        if (const auto pieces = place_one_key(pool_, page_, count_, unbound_, direct)) {
+            const std::uint64_t cost = options_.weights.mkey + options_.weights.mtt * direct.entries;
+            const bool allowed = !limits_.max_mtt_entries || direct.entries <= *limits_.max_mtt_entries;
+            if (allowed && (direct.entries == 1 || (!indirect_ && options_.single_key))) {
+                placement = direct;
+                placement.cost = cost;
+                return pieces;
+            }
+            consider(*pieces);
+        }
+        if (!options_.single_key)
+            consider_groups(false);
+        if (indirect_) {
+            consider_groups(true);
+            if (limits_.indirect.klm && pool_.pages() <= most_tried)
+                consider_partitions();
+        }
+        return std::move(best_);
+    }
+
+  private:
+    void consider(const std::vector<PageRun>& pieces)
+    {
+        const Layout layout = layout_of(pieces, page_);
+        Placement placed;
+        // KSM entries lie at multiples of their length in the virtual address.
+        const unsigned ksm = indirect_ && limits_.indirect.ksm ? limits_.indirect.max_ksm_shift.value() : 0;
+        set_address(placed, layout, std::max({limits_.max_page_shift.value(), page_.value(), ksm}), page_, unbound_);
+        PlanOptions options = options_;
+        options.iova = Iova{placed.residue};
+        try {
+            const Plan plan = make_optimal_plan(layout, options, limits_);
+            placed.entries = plan.mtt_entries();
+            placed.cost = plan.cost();
+        } catch (const Error&) {
+            return; // more keys or entries than the device has
+        }
+        if (best_ && placed.cost >= placement_->cost)
+            return;
+        *placement_ = placed;
+        best_ = pieces;
+    }
+
+    void consider_groups(bool indirect)
+    {
+        const unsigned page = page_.value();
+        GroupTerms terms{.count = count_,
+                         .weights = options_.weights,
+                         .smallest = std::max(limits_.min_page_shift.value(), page) - page,
+                         .largest = std::max(limits_.max_page_shift.value(), page) - page,
+                         .max_klm = std::max<std::uint64_t>(limits_.indirect.max_klm_bytes >> page, 1),
+                         .parts = limits_.rule == PageSizeRule::memory_region,
+                         .free_iovas = indirect && limits_.indirect.klm};
+        if (!indirect)
+            terms.weights.indirect = 0;
+        const auto groups = choose_groups(pool_.runs(), terms);
+        if (!groups || (best_ && groups->cost + (indirect ? options_.weights.mkey : 0) >= placement_->cost))
+            return;
+        std::vector<PageRun> pieces;
+        for (const KeyGroup& group : groups->keys)
+            pieces.insert(pieces.end(), group.pieces.begin(), group.pieces.end());
+        consider(pieces);
+    }
+
+    void consider_partitions()
+    {
+        const auto pool_of = [this](std::uint32_t pages) {
+            std::vector<DmaAddress> frames;
+            for (std::size_t i = 0; i < pool_.pages(); ++i)
+                if ((pages >> i & 1) != 0)
+                    frames.push_back(DmaAddress{pool_.page_number(i) << page_.value()});
+            return PoolBlocks{frames, page_};
+        };
+        const auto cost_of = [&](std::uint32_t pages) -> std::optional<std::uint64_t> {
+            const auto members = static_cast<std::size_t>(std::popcount(pages));
+            const auto choice = BlockForms{pool_of(pages), page_, members, limits_}.best();
+            if (!choice || (limits_.max_mtt_entries && choice->entries > *limits_.max_mtt_entries))
+                return {};
+            const std::uint64_t bytes = members << page_.value();
+            const std::uint64_t klms = (bytes - 1) / limits_.indirect.max_klm_bytes + 1;
+            return options_.weights.mkey + options_.weights.mtt * choice->entries + options_.weights.indirect * klms;
+        };
+        std::vector<PageRun> pieces;
+        for (const std::uint32_t key : cheapest_partition(pool_.pages(), count_, cost_of)) {
+            const PoolBlocks pool = pool_of(key);
+            const BlockForms forms{pool, page_, static_cast<std::size_t>(std::popcount(key)), limits_};
+            for (const PageRun& piece : forms.pieces(forms.best().value()))
+                pieces.push_back(piece);
+        }
+        if (!pieces.empty())
+            consider(pieces);
+    }
+
+    const PoolBlocks& pool_;
+    PageShift page_;
+    std::size_t count_;
+    const PlanOptions& options_;
+    const Limits& limits_;
+    Limits unbound_; // but for the most entries of a key, which matter to the plan alone
+    bool indirect_ = false;
+    Placement* placement_ = nullptr;
+    std::optional<std::vector<PageRun>> best_;
+};
+
 } // namespace
+
+Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count, const PlanOptions& options,
+                const Limits& limits)
+{
+    check_limits(limits);
+    check_count(frames.size(), count);
+    const PoolBlocks pool{frames, page};
+    Placement placement;
+    const auto pieces = Cheapest{pool, page, count, options, limits}.find(placement);
+    if (!pieces)
+        refuse("no choice of " + std::to_string(count) + " pages fits the device: its smallest page is " +
+                   format_size(limits.min_page_shift.bytes()),
+               {.limit = "the device's smallest page, in bytes,", .present = limits.min_page_shift.bytes()},
+               "give more pages to choose from, or fewer to place");
+    placement.order.reserve(count);
+    placement.surplus.reserve(frames.size() - count);
+    set_order(placement, *pieces, pool, frames.size());
+    return placement;
+}
 
 Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count, const Limits& limits)
 {
     check_limits(limits);
-    if (count == 0 || count > frames.size())
-        refuse("cannot choose " + std::to_string(count) + " of " + std::to_string(frames.size()) + " pages",
-               {.limit = count == 0 ? "the pages asked for" : "the pages to choose from",
-                .present = count == 0 ? count : frames.size(),
-                .need = std::max<std::size_t>(count, 1)},
-               "ask for at least one page, and no more than there are");
+    check_count(frames.size(), count);
     const PoolBlocks pool{frames, page};
-    const Choices choices{pool, page, count, limits};
-    const std::optional<Choice> best = choices.best();
-    if (!best)
+    Placement placement;
+    const auto pieces = place_one_key(pool, page, count, limits, placement);
+    if (!pieces)
         refuse("no choice of " + std::to_string(count) + " pages fits the device's smallest page of " +
                    format_size(limits.min_page_shift.bytes()),
                {.limit = "the device's smallest page, in bytes,", .present = limits.min_page_shift.bytes()},
                "give more pages to choose from, or fewer to place");
-
-    Placement placement;
-    std::vector<PageRun> pieces = choices.pieces(*best);
-    const Layout layout = layout_of(pieces, page);
-    if (limits.max_segment && has_run_longer_than(layout, *limits.max_segment))
-        pieces = choices.best_when_split(placement);
-    else
-        set_address(placement, layout, best->shift, page, limits);
-
+    placement.cost = 1 + placement.entries;
     placement.order.reserve(count);
     placement.surplus.reserve(frames.size() - count);
-    set_order(placement, pieces, pool, frames.size());
+    set_order(placement, *pieces, pool, frames.size());
     return placement;
 }
 

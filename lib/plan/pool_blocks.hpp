@@ -35,6 +35,8 @@ class PoolBlocks {
     //! Throws Error (EINVAL) if a frame is not page aligned or is there twice.
     PoolBlocks(std::span<const DmaAddress> frames, PageShift page);
 
+    //! Ascending.
+    [[nodiscard]] std::span<const PageRun> runs() const noexcept { return runs_; }
     [[nodiscard]] BlockSurvey survey(std::uint64_t block) const;
 
     //! `wanted` of the complete blocks of `block` pages, ascending: those first that belong to no larger complete
@@ -49,6 +51,8 @@ class PoolBlocks {
 
     //! Where, in ascending order, the page is. It must be there.
     [[nodiscard]] std::size_t position(std::uint64_t page_number) const;
+    [[nodiscard]] std::size_t pages() const noexcept { return sorted_.size(); }
+    [[nodiscard]] std::uint64_t page_number(std::size_t position) const { return sorted_[position].page_number; }
     //! The index among the frames given of the one at a position.
     [[nodiscard]] std::size_t index(std::size_t position) const { return sorted_[position].index; }
 

@@ -21,7 +21,9 @@ WindowOptions window_options(const ArenaOptions& options, std::size_t size)
             .page_size = options.page_size,
             .node = options.node,
             .threads = options.threads,
-            .slack_percent = options.slack_percent,
+            .surplus = options.surplus,
+            .limits = options.limits ? *options.limits : limits_for(options.domains),
+            .plan = options.plan,
             .progress = options.progress};
 }
 

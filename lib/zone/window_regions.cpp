@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "window_regions.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
 #include <functional>
 
 namespace mrz {
@@ -46,6 +50,37 @@ WindowRegions register_window(Window& window, std::span<const Domain> domains)
     if (!domains.empty())
         window.look_again();
     return regions;
+}
+
+namespace {
+
+void lower(std::optional<std::uint64_t>& most, const std::optional<std::uint64_t>& to)
+{
+    if (to)
+        most = most ? std::min(*most, *to) : *to;
+}
+
+} // namespace
+
+Limits limits_for(std::span<const Domain> domains)
+{
+    Limits limits = WindowOptions{}.limits;
+    limits.indirect.klm = limits.indirect.ksm = !domains.empty();
+    for (const Domain& domain : domains) {
+        const Limits device = domain.limits();
+        lower(limits.max_mtt_entries, device.max_mtt_entries);
+        lower(limits.indirect.max_entries, device.indirect.max_entries);
+        limits.indirect.klm = limits.indirect.klm && device.indirect.klm;
+        limits.indirect.ksm = limits.indirect.ksm && device.indirect.ksm;
+        limits.indirect.max_klm_bytes = std::min(limits.indirect.max_klm_bytes, device.indirect.max_klm_bytes);
+        limits.indirect.min_ksm_shift = std::max(limits.indirect.min_ksm_shift, device.indirect.min_ksm_shift);
+        limits.indirect.max_ksm_shift = std::min(limits.indirect.max_ksm_shift, device.indirect.max_ksm_shift);
+    }
+    if (limits.indirect.min_ksm_shift > limits.indirect.max_ksm_shift) {
+        limits.indirect.ksm = false;
+        limits.indirect.min_ksm_shift = limits.indirect.max_ksm_shift;
+    }
+    return limits;
 }
 
 } // namespace mrz

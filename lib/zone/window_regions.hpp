@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mrzone/hugepage.hpp>
+#include <mrzone/plan.hpp>
 #include <mrzone/region.hpp>
 
 #include <chrono>
@@ -26,5 +27,9 @@ struct WindowRegions {
 //! Registers \p window for local write. Its pages are pinned from then on, so it reads their frames again.
 //! Throws Error as Domain::register_memory(), and then nothing is registered.
 WindowRegions register_window(Window& window, std::span<const Domain> domains);
+
+//! What all of these devices allow of indirect keys and of the entries of a key, with the largest page that the
+//! kernel stands: a window is placed for page sizes that its devices may lack, since others may register it as well.
+Limits limits_for(std::span<const Domain> domains);
 
 } // namespace mrz

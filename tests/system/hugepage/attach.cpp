@@ -110,7 +110,7 @@ TEST_F(Attach, InAProcessThatHasAReservationThereTheAddressesAreClaimedFromIt)
             EXPECT_TRUE(std::equal(frames.begin(), frames.end(), attached.frames().begin(), attached.frames().end()));
             attached.address()[20_MiB] = std::byte{99};
             // No window of its own may come to lie over it.
-            const Window own = Window::build({.size = 20_MiB, .slack_percent = 0});
+            const Window own = Window::build({.size = 20_MiB, .surplus = Surplus::exact()});
             EXPECT_TRUE(own.address() + own.length() <= attached.address() ||
                         attached.address() + attached.length() <= own.address());
         }

@@ -12,7 +12,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,7 @@
 namespace mrz::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class ProcessLimits : public testing::Test {
@@ -176,26 +180,67 @@ TEST_F(ProcessLimits, TheMappingLimitIsNamedBeforeAnythingIsTaken)
     });
 }
 
-TEST_F(ProcessLimits, AMappingLimitThatOnlyTheScatteredPagesMeetUndoesTheBuild)
+//! Takes every page of the pool, and gives back every second of them, in physical order.
+TakenPages hold_every_second_page(std::uint64_t pages)
+{
+    TakenPages all{2_MiB, pages};
+    const std::vector<DmaAddress> frames = all.frames();
+    std::vector<std::size_t> order(pages);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return frames[a] < frames[b]; });
+    std::vector<std::size_t> given;
+    for (std::size_t i = 0; i < pages; i += 2)
+        given.push_back(order[i]);
+    std::shuffle(given.begin(), given.end(), std::mt19937{1});
+    all.give_back(given);
+    return all;
+}
+
+TEST_F(ProcessLimits, APoolTooScatteredForTheMappingLimitIsSortedFirstAndThatIsSaid)
 {
     MRZ_REQUIRE(host::mappings().max.value().value_or(1U << 30) < 300000, "vm.max_map_count is too high to reach");
-    const PoolGuard guard{2_MiB, 128};
-    scramble_pool(2_MiB);
+    const PoolGuard guard{2_MiB, 1};
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not demote it");
     in_child([&] {
         {
             const Window first = Window::build({.size = 2_MiB});
         }
         scramble_pool(2_MiB);
+        std::vector<std::string> said;
+        set_log_sink([&](Severity, std::string_view line) { said.emplace_back(line); });
+        const std::uint64_t free = guard.free();
+        use_up_mappings(32);
+        {
+            const Window window = Window::build({.size = 600_MiB, .threads = 2});
+            EXPECT_LT(window.map().pieces.size(), 16U);
+            EXPECT_EQ(guard.free(), free - 301);
+            const std::span<std::byte> block = window.block();
+            std::fill(block.begin(), block.end(), std::byte{7});
+        }
+        ASSERT_EQ(said.size(), 1U);
+        EXPECT_THAT(said[0], AllOf(HasSubstr("vm.max_map_count"), HasSubstr("sorted")));
+        EXPECT_EQ(guard.free(), free);
+    });
+}
+
+TEST_F(ProcessLimits, PagesOfWhichNoTwoAreAdjacentAreFewMappingsInASortedPool)
+{
+    MRZ_REQUIRE(host::mappings().max.value().value_or(1U << 30) < 300000, "vm.max_map_count is too high to reach");
+    const PoolGuard guard{2_MiB, 128};
+    in_child([&] {
+        {
+            const Window first = Window::build({.size = 2_MiB});
+        }
+        const TakenPages held = hold_every_second_page(128);
         use_up_mappings(16);
         const Footprint before = Footprint::now();
-        const Error error = failure({.size = 250_MiB});
-        EXPECT_EQ(error.error_number(), ENOMEM) << error.what();
-        EXPECT_THAT(error.cause().limit, HasSubstr("vm.max_map_count"));
-        EXPECT_GT(error.cause().need.value_or(0), *host::mappings().max.value());
+        {
+            const Window window = Window::build({.size = 120_MiB});
+            EXPECT_GT(window.layout().extents().size(), 20U);
+            EXPECT_LT(window.map().pieces.size(), 16U);
+            EXPECT_EQ(guard.free(), 3U);
+        }
         EXPECT_EQ(Footprint::now(), before);
-        // Its pages went back in the order they came from, and a window of few pieces still fits.
-        const Window window = Window::build({.size = 2_MiB, .slack_percent = 0});
-        EXPECT_LE(window.map().pieces.size(), 2U);
     });
     EXPECT_EQ(guard.free(), 128U);
 }
@@ -209,7 +254,7 @@ TEST_F(ProcessLimits, TheFileSizeLimitIsAnErrorAndNotItsSignal)
         const Error error = failure({.size = 64_MiB});
         EXPECT_EQ(error.error_number(), EFBIG);
         EXPECT_THAT(error.cause().remedy, HasSubstr("ulimit -f"));
-        EXPECT_EQ(Window::build({.size = 8_MiB, .slack_percent = 100}).block().size(), 8_MiB);
+        EXPECT_EQ(Window::build({.size = 8_MiB, .surplus = Surplus::percent(100)}).block().size(), 8_MiB);
     });
 }
 

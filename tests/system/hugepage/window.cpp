@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <vector>
 
+#include <numaif.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,7 +23,9 @@
 namespace mrz::test {
 namespace {
 
+using testing::AllOf;
 using testing::Each;
+using testing::HasSubstr;
 
 class Windows : public testing::Test {
   protected:
@@ -43,7 +47,7 @@ TEST_F(Windows, OneGigabyteIsAsFewEntriesAsThePoolAllows)
     constexpr std::uint64_t pages = 1100;
     const PoolGuard guard{2_MiB, pages};
     scramble_pool(2_MiB);
-    const WindowOptions options{.size = 1_GiB, .slack_percent = 200};
+    const WindowOptions options{.size = 1_GiB, .surplus = Surplus::percent(200)};
     std::uint64_t best = 0;
     {
         const TakenPages all{2_MiB, pages};
@@ -117,7 +121,7 @@ TEST_F(Windows, SayTheFramesThatTheirPagesHave)
 TEST_F(Windows, SayWhereTheirPagesLieNowWhenTheyLookAgain)
 {
     const PoolGuard guard{2_MiB, 10};
-    Window window = Window::build({.size = 16_MiB, .slack_percent = 0});
+    Window window = Window::build({.size = 16_MiB, .surplus = Surplus::exact()});
     const std::vector<DmaAddress> before{window.frames().begin(), window.frames().end()};
     std::byte* const block = window.address() + Window::header_size;
     // Two pages that are freed and touched anew in the same order have changed places: the last freed comes first.
@@ -159,10 +163,57 @@ TEST_F(Windows, TakeNoMoreThanNeededWhereNoSlackIsGiven)
     scramble_pool(2_MiB);
     std::size_t wanted = 0;
     const Window window =
-        Window::build({.size = 64_MiB, .slack_percent = 0, .progress = [&](const BuildProgress& at) {
+        Window::build({.size = 64_MiB, .surplus = Surplus::exact(), .progress = [&](const BuildProgress& at) {
                            wanted = std::max(wanted, at.wanted);
                        }});
     EXPECT_EQ(wanted, 66_MiB);
+}
+
+TEST_F(Windows, LookNoFurtherOnceNothingCouldBeCheaper)
+{
+    const PoolGuard guard{2_MiB, 1};
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "the kernel gives no page of 1 GiB, or does not demote it");
+    {
+        TakenPages all{2_MiB, guard.free()}; // gives them in ascending order to who comes next
+        const std::vector<DmaAddress> frames = all.frames();
+        std::vector<std::size_t> order(frames.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return frames[a] > frames[b]; });
+        all.give_back(order);
+    }
+    std::size_t wanted = 0;
+    const Window window =
+        Window::build({.size = 256_MiB, .surplus = Surplus::pool(), .progress = [&](const BuildProgress& at) {
+                           wanted = at.wanted;
+                       }});
+    EXPECT_EQ(entries(window, WindowOptions{}.limits), 1U);
+    EXPECT_LT(wanted, 400_MiB);
+}
+
+TEST_F(Windows, LookAtAllOfThePoolButItsReserve)
+{
+    const PoolGuard guard{2_MiB, 200};
+    // Every second page is held, so that nothing is ever good enough.
+    TakenPages all{2_MiB, 200};
+    const std::vector<DmaAddress> frames = all.frames();
+    std::vector<std::size_t> order(frames.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return frames[a] < frames[b]; });
+    std::vector<std::size_t> second;
+    for (std::size_t i = 0; i < order.size(); i += 2)
+        second.push_back(order[i]);
+    all.give_back(second);
+    const auto looked_at = [](const Surplus& surplus) {
+        std::size_t taken = 0;
+        const Window window = Window::build(
+            {.size = 20_MiB, .surplus = surplus, .progress = [&](const BuildProgress& at) { taken = at.taken; }});
+        return taken / 2_MiB;
+    };
+    EXPECT_EQ(looked_at(Surplus::exact()), 11U);
+    EXPECT_EQ(looked_at(Surplus::pool(0)), 100U);
+    EXPECT_EQ(looked_at(Surplus::pool(100_MiB)), 50U);
+    EXPECT_EQ(looked_at(Surplus::pool(1_TiB)), 11U);
+    EXPECT_EQ(guard.free(), 100U);
 }
 
 TEST_F(Windows, TellHowFarTheyAreUntilTheEnd)
@@ -195,13 +246,49 @@ TEST_F(Windows, TakenByTwoThreadsAreOneWindowAllTheSame)
     EXPECT_EQ(guard.free(), 0U);
 }
 
-TEST_F(Windows, OfOneNodeLieThere)
+//! The node of each 2-MiB page.
+std::vector<int> nodes_of(const Window& window)
 {
-    const int node = host::nodes().front().id;
-    const PoolGuard guard{2_MiB, 33, node};
-    const Window window = Window::build({.size = 64_MiB, .node = node});
-    EXPECT_EQ(read_pool(2_MiB, node).free, 0U);
-    EXPECT_EQ(window.map().node, node);
+    std::vector<void*> pages;
+    for (std::size_t offset = 0; offset < window.length(); offset += 2_MiB)
+        pages.push_back(window.address() + offset);
+    std::vector<int> nodes(pages.size(), -1);
+    EXPECT_EQ(move_pages(0, pages.size(), pages.data(), nullptr, nodes.data(), 0), 0);
+    return nodes;
+}
+
+// On each node that there is: one, or as many as the machine has.
+TEST_F(Windows, OfEachNodeLieThere)
+{
+    for (const host::Node& node : host::nodes()) {
+        const PoolGuard guard{2_MiB, 66, node.id};
+        scramble_pool(2_MiB);
+        const Window window = Window::build({.size = 64_MiB, .node = node.id, .surplus = Surplus::pool(0)});
+        EXPECT_THAT(nodes_of(window), Each(node.id));
+        EXPECT_EQ(read_pool(2_MiB, node.id).free, 66U - 33U);
+        EXPECT_EQ(window.map().node, node.id);
+    }
+}
+
+TEST_F(Windows, OfANodeWithoutPagesOrThatIsNotThereAreRefusedByName)
+{
+    const auto refusal = [](int node) {
+        try {
+            Window::build({.size = 64_MiB, .node = node});
+        } catch (const Error& error) {
+            return std::string{error.what()};
+        }
+        return std::string{"none"};
+    };
+    int last = 0;
+    for (const host::Node& node : host::nodes()) {
+        last = std::max(last, node.id);
+        const std::uint64_t free = read_pool(2_MiB, node.id).free;
+        if (free < 33) {
+            EXPECT_THAT(refusal(node.id), AllOf(HasSubstr("node " + std::to_string(node.id)), HasSubstr("33")));
+        }
+    }
+    EXPECT_THAT(refusal(last + 1), HasSubstr("node " + std::to_string(last + 1)));
 }
 
 TEST_F(Windows, OfOneGigabytePagesHaveASmallHeader)
@@ -229,11 +316,39 @@ TEST_F(Windows, OfOneGigabytePagesHaveASmallHeader)
     EXPECT_EQ(small.free(), 1U);
 }
 
+TEST_F(Windows, OfAdjacentOneGigabytePagesHaveLargerEntries)
+{
+    std::unique_ptr<PoolGuard> large;
+    for (std::uint64_t pages = 6; pages >= 2 && large == nullptr; --pages)
+        try {
+            large = std::make_unique<PoolGuard>(1_GiB, pages);
+        } catch (const std::exception&) { // NOLINT(bugprone-empty-catch): said below
+        }
+    MRZ_REQUIRE(large != nullptr, "the kernel gives no two 1-GiB pages");
+    const PoolGuard small{2_MiB, 1};
+    std::vector<DmaAddress> frames;
+    {
+        const TakenPages all{1_GiB, large->free()};
+        frames = all.frames();
+    }
+    // Two pages are one entry of 2 GiB if they are its halves, where the kernel stands that.
+    std::uint64_t fewest = 2;
+    for (const DmaAddress frame : frames)
+        if (host::max_registration_shift() >= PageShift{31} && frame.value() % 2_GiB == 0 &&
+            std::find(frames.begin(), frames.end(), frame + 1_GiB) != frames.end())
+            fewest = 1;
+    const Window window = Window::build({.size = 2_GiB, .page_size = 1_GiB, .surplus = Surplus::pool(0)});
+    EXPECT_EQ(entries(window, WindowOptions{}.limits), fewest);
+    RecordProperty("entries", static_cast<int>(fewest));
+    window.block().front() = std::byte{1};
+    window.block().back() = std::byte{2};
+}
+
 TEST_F(Windows, MovedFromOnesOwnNothingAndAssignedToOnesGiveTheirPagesBack)
 {
     const PoolGuard guard{2_MiB, 64};
-    Window first = Window::build({.size = 20_MiB, .slack_percent = 0});
-    Window second = Window::build({.size = 40_MiB, .slack_percent = 0});
+    Window first = Window::build({.size = 20_MiB, .surplus = Surplus::exact()});
+    Window second = Window::build({.size = 40_MiB, .surplus = Surplus::exact()});
     EXPECT_EQ(guard.free(), 64U - 11 - 21);
     std::byte* const address = second.address();
     first = std::move(second);
@@ -254,7 +369,7 @@ TEST_F(Windows, ThatAreAbandonedStayUntilTheProcessEnds)
         }
         EXPECT_EQ(guard.free(), 32U - 11);
         kept[21_MiB] = std::byte{1};
-        const Window other = Window::build({.size = 20_MiB, .slack_percent = 0});
+        const Window other = Window::build({.size = 20_MiB, .surplus = Surplus::exact()});
         EXPECT_NE(other.address(), kept);
     });
     EXPECT_EQ(guard.free(), 32U);

@@ -158,6 +158,8 @@ TEST_P(Arenas, GrowByAWindowWhileNothingMoves)
         const Zone first = arena.reserve("first", 32_MiB);
         const std::byte* const place = first.bytes().data();
         first.bytes()[0] = std::byte{0x42};
+        const Plan plan = arena.windows()[0].plan({});
+        const std::vector<DmaAddress> frames{arena.windows()[0].frames().begin(), arena.windows()[0].frames().end()};
         EXPECT_EQ(errno_of([&] { static_cast<void>(arena.reserve("second", 48_MiB)); }), ENOMEM);
         arena.grow(48_MiB);
         EXPECT_EQ(arena.windows().size(), 2u);
@@ -166,6 +168,36 @@ TEST_P(Arenas, GrowByAWindowWhileNothingMoves)
         EXPECT_EQ(second.bytes().data(), arena.windows()[1].block().data());
         EXPECT_EQ(first.bytes().data(), place);
         EXPECT_EQ(first.bytes()[0], std::byte{0x42});
+        // The first window's own plan is what it was: same place, same pages, same keys.
+        EXPECT_TRUE(std::ranges::equal(arena.windows()[0].frames(), frames));
+        const Plan after = arena.windows()[0].plan({});
+        EXPECT_EQ(after.keys.at(0).iova, plan.keys.at(0).iova);
+        EXPECT_EQ(after.explain(), plan.explain());
+        EXPECT_EQ(first.plan({}).mtt_entries(), plan.mtt_entries());
+        EXPECT_EQ(first.plan({}).keys.at(0).iova.value(), reinterpret_cast<std::uintptr_t>(place));
+    });
+}
+
+TEST_P(Arenas, ThatGrowByManyWindowsKeepEachOnesPlanAndEveryZone)
+{
+    in_child([this] {
+        const Eal eal{eal_arguments()};
+        scramble_pool(2_MiB);
+        Arena arena = Arena::build("data", {.size = 8_MiB, .surplus = Surplus::exact()});
+        std::vector<Zone> zones;
+        std::vector<std::string> plans;
+        for (int round = 0; round < 4; ++round) {
+            if (round > 0)
+                arena.grow(8_MiB);
+            zones.push_back(arena.reserve("zone" + std::to_string(round), 8_MiB));
+            plans.push_back(arena.windows().back().plan({}).explain());
+            std::ranges::fill(zones.back().bytes(), std::byte(round + 1));
+            for (std::size_t i = 0; i < zones.size(); ++i) {
+                EXPECT_EQ(zones[i].bytes().data(), arena.windows()[i].block().data());
+                EXPECT_EQ(zones[i].bytes()[12345], std::byte(i + 1));
+                EXPECT_EQ(arena.windows()[i].plan({}).explain(), plans[i]);
+            }
+        }
     });
 }
 

@@ -151,7 +151,8 @@ TEST(CApi, ANegativeNodeAndAReservedMemberInUseAreRefused)
     options.node_plus_one = std::numeric_limits<std::int32_t>::min();
     EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
     options = good_options();
-    options.reserved = 1;
+    options.exact = 1;
+    options.surplus_percent = 1;
     EXPECT_EQ(mrz_arena_build("data", &options, &arena), -EINVAL);
 }
 

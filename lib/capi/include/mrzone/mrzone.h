@@ -195,6 +195,9 @@ MRZ_API void mrz_region_destroy(mrz_region* region);
 
 /* What arenas and zones are made of is to be gone before rte_eal_cleanup(). */
 
+/** As a surplus_percent: all pages of the pool that nobody else has a claim on, but for a small reserve. */
+#define MRZ_SURPLUS_POOL UINT32_MAX
+
 struct mrz_arena_options {
     size_t struct_size;         /**< sizeof(struct mrz_arena_options). */
     uint64_t size;              /**< Bytes, a multiple of page_size. */
@@ -202,7 +205,7 @@ struct mrz_arena_options {
     int32_t node_plus_one;      /**< NUMA node + 1; 0: any node. */
     uint32_t threads;           /**< Threads that zero pages, at most 5; 0: chosen by size. */
     uint32_t exact;             /**< Not 0: look at no more pages than are needed. */
-    uint32_t reserved;          /**< 0. */
+    uint32_t surplus_percent;   /**< Look at so many percent more at most; 0: 100; or MRZ_SURPLUS_POOL. */
     mrz_domain* const* domains; /**< Where all of it is registered, for the owner's use. The array is only read. */
     size_t domain_count;        /**< How many; 0: none, and domains may be NULL. */
 };

@@ -91,22 +91,54 @@ MRZ_API FreePages look_at_free_pages(std::size_t page_size, std::optional<int> n
                                      const std::function<void(const BuildProgress&)>& progress = {});
 
 // ---- Windows -----------------------------------------------------------------------------------------------------
+//! How many pages beyond its need a build may take, for the time of the build, to choose from. They are looked at
+//! only while the placement is not yet the cheapest thinkable, a few first, then twice as many each time; what is not
+//! used goes back in the order that leaves the pool sorted. Each look zeroes its pages, which is what costs.
+class Surplus {
+  public:
+    //! A little memory has little choice among as much again, and zeroing this much takes well under a tenth of a
+    //! second: a percentage above 0 is at least this.
+    static constexpr std::size_t least_bytes = std::size_t{512} << 20;
+    //! What pool() leaves to others who ask meanwhile.
+    static constexpr std::size_t usual_reserve = std::size_t{64} << 20;
+
+    //! None: others are never left without, and the pages lie as they come.
+    static constexpr Surplus exact() noexcept { return percent(0); }
+    //! So many percent of what is needed.
+    static constexpr Surplus percent(unsigned percent) noexcept { return {false, percent, 0}; }
+    //! All that nobody else has a claim on, but for \p reserve bytes (rounded up to pages) of it. No choice among the
+    //! rest of the pool is better then.
+    static constexpr Surplus pool(std::size_t reserve = usual_reserve) noexcept { return {true, 0, reserve}; }
+
+    //! How many more pages may be taken in all by a build that needs \p needed, of which \p spare could be had.
+    [[nodiscard]] std::uint64_t pages(std::uint64_t needed, std::uint64_t spare,
+                                      std::size_t page_size) const noexcept;
+
+    friend bool operator==(const Surplus&, const Surplus&) = default;
+
+  private:
+    constexpr Surplus(bool all, unsigned percent, std::size_t reserve) noexcept
+        : all_{all}, percent_{percent}, reserve_{reserve}
+    {
+    }
+    bool all_;
+    unsigned percent_;
+    std::size_t reserve_;
+};
 
 struct WindowOptions {
     std::size_t size = 0; //!< Bytes of the block; a multiple of page_size.
     std::size_t page_size = std::size_t{2} << 20;
-    std::optional<int> node = {}; //!< None: wherever the calling thread's memory policy says.
+    //! None: wherever the calling thread's memory policy says. Else every page is verified to be of that node.
+    std::optional<int> node = {};
     //! Threads that take (and so zero) pages, 1 to Window::most_threads; 0: one for each whole GiB, at most the
     //! processors there are.
     unsigned threads = 0;
-    //! How many more pages than needed may be taken, for the time of the build, to choose from: percent of size, but
-    //! at least least_slack unless this is 0. They are looked at only while the placement is not yet the best
-    //! thinkable, a few first, then twice as many each time.
-    unsigned slack_percent = 100;
-    //! A little memory has little choice among as much again, and zeroing this much takes well under a tenth of a
-    //! second.
-    static constexpr std::size_t least_slack = std::size_t{512} << 20;
+    Surplus surplus = Surplus::percent(100);
+    //! The device that the pages are chosen for, and what a plan for it may use: see place(). Without indirect keys
+    //! the fewest entries of one key are the aim.
     Limits limits = {.max_page_shift = host::max_registration_shift()};
+    PlanOptions plan = {}; //!< Its iova is not looked at: it is the virtual address.
     //! Called from the building thread about ten times a second. If it throws, the build is undone and the exception
     //! goes on to the caller.
     std::function<void(const BuildProgress&)> progress = {};
@@ -147,9 +179,12 @@ class MRZ_API Window {
     static constexpr unsigned most_threads = 5;
 
     //! Takes, arranges and maps the pages. On any failure all is given back.
+    //! Where single pages would need more mappings than vm.max_map_count allows, the pool is sorted first, which is
+    //! said (it takes all of the pool for a moment): pages then come in ascending order, and one mapping holds many.
     //! Throws Error: invalid (EINVAL: size or page size; ENOMEM: vm.max_map_count or the address space would not hold
-    //! it; EFBIG, EMFILE, ENFILE: limits on files), hugepages, cgroup, permission, or unsupported (before
-    //! Linux 5.14); each before or after touching pages, never by a signal.
+    //! it; EFBIG, EMFILE, ENFILE: limits on files), hugepages (also, with ENOMEM, if the kernel gave pages of another
+    //! node than asked for), cgroup, permission, or unsupported (before Linux 5.14); each before or after touching
+    //! pages, never by a signal.
     static Window build(const WindowOptions& options);
     //! Whether build() would find pool and control groups as it needs them now: throws what it would. Takes nothing.
     static void preflight(const WindowOptions& options);
@@ -177,9 +212,11 @@ class MRZ_API Window {
     //! One DMA address for each 2 MiB of header and block; empty if unknown.
     [[nodiscard]] std::span<const DmaAddress> frames() const noexcept;
     //! The cheapest plan for one key over the block, with iova = virtual address: an indirect key over several where
-    //! \p limits have such and that costs less. Where frames are unknown it is what can be
-    //! promised, not what a device may find.
+    //! \p limits have such and that costs less. Where frames are unknown it is what can be promised, not what a
+    //! device may find.
     [[nodiscard]] Plan plan(const Limits& limits) const;
+    //! The cheapest plan for the block, with iova = virtual address; as above where frames are unknown.
+    [[nodiscard]] Plan plan(const Limits& limits, PlanOptions options) const;
     [[nodiscard]] const BuildPhases& phases() const noexcept;
 
     //! Reads the frames again. For an owner that had the pages pinned after the build: until then the kernel may have

@@ -213,7 +213,8 @@ struct Placement {
     //! The block's virtual address is to be `residue` modulo 2^modulus.
     PageShift modulus{12};
     std::uint64_t residue = 0;
-    std::uint64_t entries = 0; //!< What the plan for the block will say at such an address.
+    std::uint64_t entries = 0; //!< MTT entries that the plan for the block will have at such an address.
+    std::uint64_t cost = 0;    //!< And what it will cost.
 };
 
 //! Chooses \p count of \p frames, each a page of \p page and all different, so that one key over them needs the
@@ -226,5 +227,13 @@ struct Placement {
 //! Throws Error (EINVAL) if count is zero or more than there are, a frame is not page aligned, or one is there twice;
 //! and as make_plan() does where the limits contradict or leave no page size.
 MRZ_API Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count, const Limits& limits);
+
+//! As above, so that make_optimal_plan() with these options (their iova is not looked at: it is the virtual address)
+//! costs least. Where one direct key is all that is allowed, nothing costs less. So it does with KLM keys where there
+//! are at most ten pages to choose from. Among more, direct keys under an indirect one are a key for the blocks of
+//! each of some sizes and one each for some runs, whichever are cheapest: seldom a key more than the least thinkable.
+//! Takes time about linear in the number of frames.
+MRZ_API Placement place(std::span<const DmaAddress> frames, PageShift page, std::size_t count,
+                        const PlanOptions& options, const Limits& limits);
 
 } // namespace mrz

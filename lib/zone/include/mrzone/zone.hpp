@@ -34,8 +34,12 @@ struct ArenaOptions {
     std::size_t page_size = std::size_t{2} << 20;
     std::optional<int> node = {};
     unsigned threads = 0;
-    unsigned slack_percent = 100;
+    Surplus surplus = Surplus::percent(100);
     std::function<void(const BuildProgress&)> progress = {};
+    //! The device that pages are chosen for. None: one with the indirect keys that all \p domains have, and with
+    //! pages as large as the kernel stands.
+    std::optional<Limits> limits = {};
+    PlanOptions plan = {};
     //! Where all of the arena is registered, for its owner's use: see Arena::region().
     std::vector<Domain> domains = {};
 };
