@@ -2,10 +2,11 @@
 //! \file
 //! An RDMA write of the software adapter, posted and polled one at a time, beside what it comes down to: a memcpy of
 //! the same bytes.
-#include "channel.hpp"
 #include "machine.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
+
+#include <common/loopback.hpp>
 
 #include <mrzone/region.hpp>
 
@@ -52,14 +53,14 @@ void post_poll(benchmark::State& state, std::size_t length)
         const auto domain = soft_domain();
         const auto from = domain.register_memory(buffers.source);
         const auto to = domain.register_memory(buffers.target, mrz::Access::local_write | mrz::Access::remote_write);
-        Channel channel{domain};
+        mrz::app::Loopback loopback{domain};
         const mrz::Segment segment{from.iova(), static_cast<std::uint32_t>(length), from.lkey()};
         const mrz::SendRequest request{.opcode = mrz::Opcode::rdma_write,
                                        .segments = {&segment, 1},
                                        .remote_iova = to.iova(),
                                        .rkey = to.rkey()};
         for ([[maybe_unused]] auto iteration : state)
-            channel.run(request);
+            must_succeed(loopback.run(request));
         buffers.check();
         count_bytes(state, length);
     });

@@ -2,11 +2,12 @@
 //! \file
 //! RDMA reads of 64 bytes at random places of a gigabyte: how often the adapter's cache of translations lacks the
 //! one that is asked for. The software adapter models a cache of 8192; see drivers/soft/adapter.cpp.
-#include "channel.hpp"
 #include "machine.hpp"
 #include "memzone.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
+
+#include <common/loopback.hpp>
 
 #include <mrzone/region.hpp>
 #include <mrzone/zone.hpp>
@@ -35,14 +36,13 @@ void random_reads(benchmark::State& state, const mrz::Domain& domain, const mrz:
 {
     const TouchedMemory landing{Pages::small, read_length};
     const auto local = domain.register_memory(landing.bytes(), mrz::Access::local_write);
-    Channel channel{domain};
+    mrz::app::Loopback loopback{domain};
     const mrz::Segment segment{local.iova(), read_length, local.lkey()};
     std::mt19937_64 random{42};
     const auto read = [&] {
-        channel.run({.opcode = mrz::Opcode::rdma_read,
-                     .segments = {&segment, 1},
-                     .remote_iova = region.iova() + random() % (region.bytes().size() / read_length) * read_length,
-                     .rkey = region.rkey()});
+        must_succeed(loopback.run(mrz::Opcode::rdma_read, segment,
+                                  region.iova() + random() % (region.bytes().size() / read_length) * read_length,
+                                  region.rkey()));
     };
     for (unsigned i = 0; i < warm_up; ++i)
         read();
@@ -57,6 +57,7 @@ void random_reads(benchmark::State& state, const mrz::Domain& domain, const mrz:
     state.SetItemsProcessed(reads);
 }
 
+const mrz::RegionOptions as_ibv_reg_mr{.indirect = false};
 constexpr auto access = mrz::Access::local_write | mrz::Access::remote_read;
 
 void zone_reads(benchmark::State& state)
@@ -75,7 +76,7 @@ void plain_reads(benchmark::State& state)
     run(state, [&] {
         const auto domain = soft_domain();
         const TouchedMemory memory{Pages::small, size};
-        random_reads(state, domain, domain.register_memory(memory.bytes(), access));
+        random_reads(state, domain, domain.register_memory(memory.bytes(), access, as_ibv_reg_mr));
     });
 }
 
@@ -85,7 +86,7 @@ void dpdk_reads(benchmark::State& state)
         prepare();
         const auto domain = soft_domain();
         const Memzone memory;
-        random_reads(state, domain, domain.register_memory(memory.bytes(), access));
+        random_reads(state, domain, domain.register_memory(memory.bytes(), access, as_ibv_reg_mr));
     });
 }
 

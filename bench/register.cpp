@@ -28,7 +28,8 @@ void register_soft(benchmark::State& state, Pages pages, std::size_t length)
             const TouchedMemory memory{pages, length};
             const auto domain = soft_domain();
             const auto begin = Clock::now();
-            std::optional region = domain.register_memory(memory.bytes(), mrz::Access::local_write);
+            std::optional region = domain.register_memory(memory.bytes(), mrz::Access::local_write,
+                                                          {.indirect = false}); // as ibv_reg_mr
             const auto registered = Clock::now();
             state.SetIterationTime(std::chrono::duration<double>{registered - begin}.count());
 

@@ -32,6 +32,12 @@ double mappings_in(std::uintptr_t begin, std::uintptr_t end)
 
 } // namespace
 
+void must_succeed(mrz::WcStatus status)
+{
+    if (status != mrz::WcStatus::success)
+        throw std::runtime_error{"an operation failed: " + std::string{mrz::to_string(status)}};
+}
+
 void count(benchmark::State& state, const void* address, std::size_t length)
 {
     // Memory that begins within a page needs the whole of it, as its registration does.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mrzone/base.hpp>
+#include <mrzone/device.hpp>
 
 #include <common/signals.hpp>
 
@@ -63,6 +64,9 @@ void run(benchmark::State& state, Body body)
         state.SkipWithError(error.what());
     }
 }
+
+//! Throws unless an operation ended well.
+void must_succeed(mrz::WcStatus status);
 
 //! Sets the counters `entries` (of one key over the range, with iova = virtual address), `extents` and `mappings`.
 void count(benchmark::State& state, const void* address, std::size_t length);

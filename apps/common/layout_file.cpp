@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,6 +148,15 @@ PageShift page_shift(const Value& value, const std::string& name)
     return PageShift{static_cast<unsigned>(shift)};
 }
 
+bool truth(const Value& file, const char* name, bool otherwise)
+{
+    if (!file.contains(name))
+        return otherwise;
+    if (!file[name].is_boolean())
+        refuse(std::string{name} + " is neither true nor false");
+    return file[name].get<bool>();
+}
+
 Limits parse_limits(const Value& file)
 {
     Limits limits;
@@ -162,13 +172,38 @@ Limits parse_limits(const Value& file)
         if (*limits.max_segment == 0 || *limits.max_segment % 4096 != 0)
             refuse("max_segment is " + std::to_string(*limits.max_segment) + ", no positive multiple of 4096");
     }
-    if (file.contains("umem")) {
-        if (!file["umem"].is_boolean())
-            refuse("umem is neither true nor false");
-        if (file["umem"].get<bool>())
-            limits.rule = PageSizeRule::umem;
-    }
+    if (truth(file, "umem", false))
+        limits.rule = PageSizeRule::umem;
+    limits.indirect.klm = limits.indirect.ksm = truth(file, "indirect", true);
     return limits;
+}
+
+Weights parse_weights(const Value& file)
+{
+    Weights weights{.mtt = 1, .mkey = 1, .indirect = 1};
+    if (!file.contains("weights"))
+        return weights;
+    const Value& given = file["weights"];
+    check_object(given, "weights", {"mtt", "mkey", "indirect"});
+    const auto weight = [&given](const char* name, std::uint64_t& value) {
+        if (!given.contains(name))
+            return;
+        value = whole_number(given[name], std::string{"weights."} + name);
+        if (value > std::numeric_limits<std::uint32_t>::max())
+            refuse(std::string{"weights."} + name + " is " + std::to_string(value) + ", above 2^32 - 1");
+    };
+    weight("mtt", weights.mtt);
+    weight("mkey", weights.mkey);
+    weight("indirect", weights.indirect);
+    return weights;
+}
+
+PlanOptions parse_options(const Value& file)
+{
+    PlanOptions options{.single_key = truth(file, "single_key", true), .weights = parse_weights(file)};
+    if (file.contains("iova") && !file["iova"].is_null())
+        options.iova = Iova{address(file["iova"], "iova")};
+    return options;
 }
 
 Layout parse_extents(const Value& extents)
@@ -202,14 +237,29 @@ Layout parse_extents(const Value& extents)
 LayoutFile parse_layout_file(std::string_view text)
 {
     const Value file = parse(text);
-    check_object(file, "the file", {"iova", "min_page_shift", "max_page_shift", "max_segment", "umem", "extents"});
+    check_object(file, "the file",
+                 {"iova", "min_page_shift", "max_page_shift", "max_segment", "umem", "single_key", "indirect",
+                  "weights", "extents"});
     if (!file.contains("extents"))
         refuse("there are no extents");
-    LayoutFile parsed{.layout = parse_extents(file["extents"]), .iova = {}, .limits = parse_limits(file)};
-    if (file.contains("iova") && !file["iova"].is_null())
-        parsed.iova = Iova{address(file["iova"], "iova")};
-    return parsed;
+    return {.layout = parse_extents(file["extents"]), .options = parse_options(file), .limits = parse_limits(file)};
 }
+
+namespace {
+
+Json indirect_to_json(const PlannedIndirect& indirect)
+{
+    Json pieces = Json::array();
+    for (const IndirectEntry& entry : indirect.entries)
+        pieces.push_back({{"mkey", entry.key}, {"offset", entry.offset}, {"length", entry.length}});
+    return {{"kind", to_string(indirect.kind)},
+            {"entries", indirect.entries.size()},
+            {"iova", format_hex(indirect.iova.value())},
+            {"entry_shift", indirect.entry_shift ? Json(indirect.entry_shift->value()) : Json(nullptr)},
+            {"pieces", std::move(pieces)}};
+}
+
+} // namespace
 
 Json plan_to_json(const Plan& plan)
 {
@@ -225,7 +275,7 @@ Json plan_to_json(const Plan& plan)
         {"total_entries", plan.total_entries()},
         {"cost", plan.cost()},
         {"mkeys", std::move(keys)},
-        {"indirect", nullptr},
+        {"indirect", plan.indirect ? indirect_to_json(*plan.indirect) : Json(nullptr)},
         {"limit",
          {{"term", to_string(plan.limit.term)}, {"bit", plan.limit.bit}, {"at", format_hex(plan.limit.at.value())}}}};
     if (!plan.umems.empty()) {
@@ -235,6 +285,8 @@ Json plan_to_json(const Plan& plan)
                 {{"offset", umem.offset}, {"length", umem.length}, {"page_shift", umem.page_shift.value()}});
         object["umems"] = std::move(umems);
     }
+    if (!plan.proven)
+        object["proven"] = false;
     return object;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
 namespace mrz::app {
 
@@ -14,7 +15,12 @@ Loopback::Loopback(const Domain& domain) : near_{domain.create_queue_pair()}, fa
 
 WcStatus Loopback::run(Opcode opcode, const Segment& local, Iova remote, RKey rkey)
 {
-    near_->post_send({.opcode = opcode, .segments = {&local, 1}, .remote_iova = remote, .rkey = rkey});
+    return run({.opcode = opcode, .segments = {&local, 1}, .remote_iova = remote, .rkey = rkey});
+}
+
+WcStatus Loopback::run(const SendRequest& request)
+{
+    near_->post_send(request);
     Completion completion;
     constexpr std::chrono::seconds patience{10};
     std::optional<std::chrono::steady_clock::time_point> deadline;

@@ -15,6 +15,7 @@ class Loopback {
     explicit Loopback(const Domain& domain);
 
     //! Runs one request to its end. Throws Error (unsupported, ETIMEDOUT) if it does not end in ten seconds.
+    [[nodiscard]] WcStatus run(const SendRequest& request);
     [[nodiscard]] WcStatus run(Opcode opcode, const Segment& local, Iova remote, RKey rkey);
 
   private:

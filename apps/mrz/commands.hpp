@@ -20,7 +20,11 @@ void add_pools(CLI::App& app, Invocation& invocation);
 void add_pools_set(CLI::App& pools, Invocation& invocation);
 void add_pools_restore(CLI::App& pools, Invocation& invocation);
 void add_plan(CLI::App& app, Invocation& invocation);
+void add_map(CLI::App& app, Invocation& invocation);
 void add_demo(CLI::App& app, Invocation& invocation);
+
+//! mrz pools --fragmentation.
+void show_fragmentation(bool json);
 
 //! The --json option, the same in every subcommand.
 void add_json_flag(CLI::App& command, Invocation& invocation);

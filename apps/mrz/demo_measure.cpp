@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo_measure.hpp"
 
+#include "memory_kinds.hpp"
+
 #include "common/progress.hpp"
 #include "common/signals.hpp"
 
@@ -8,14 +10,9 @@
 #include <mrzone/hugepage.hpp>
 #include <mrzone/zone.hpp>
 
-#include <rte_errno.h>
-#include <rte_lcore.h>
-#include <rte_memzone.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <memory>
 
 #include <sys/mman.h>
 
@@ -34,12 +31,7 @@ Limits limits_of(PageSizeRule rule)
     return {.max_page_shift = host::max_registration_shift(), .rule = rule};
 }
 
-unsigned memzone_flags(std::size_t page_size)
-{
-    if (page_size == 2_MiB)
-        return RTE_MEMZONE_2MB;
-    return page_size == 1_GiB ? RTE_MEMZONE_1GB : 0;
-}
+const RegionOptions as_ibv_reg_mr{.indirect = false};
 
 Iova iova_of(const void* address)
 {
@@ -53,10 +45,13 @@ void use(const Region& region, Measurement& result)
     result.cache = read_at_random(region);
 }
 
-//! Memory that is taken for a moment must not push out what others have.
+//! Memory that is taken for a moment must not push out what others have; in a control group it would end the program.
 std::size_t spare_memory()
 {
-    return host::memory_available().value_or(256_MiB) / 4 / 2_MiB * 2_MiB;
+    std::uint64_t spare = host::memory_available().value_or(256_MiB);
+    if (const auto headroom = host::memory_cgroup().headroom().value())
+        spare = std::min(spare, *headroom);
+    return std::max(spare / 4 / 2_MiB * 2_MiB, 2_MiB);
 }
 
 //! Anonymous memory of the machine's smallest pages.
@@ -91,31 +86,18 @@ Measurement measure_dpdk(const Domain& domain, std::size_t size, std::size_t pag
 {
     throw_if_interrupted();
     const auto start = Clock::now();
-    const std::unique_ptr<const rte_memzone, decltype(&rte_memzone_free)> zone{
-        rte_memzone_reserve_aligned("mrz_demo", size, SOCKET_ID_ANY, memzone_flags(page_size),
-                                    static_cast<unsigned>(page_size)),
-        rte_memzone_free};
+    const DpdkMemory memory{size, page_size};
     Measurement result;
     result.build_ms = milliseconds_since(start);
-    if (zone == nullptr)
-        throw Error{rte_errno > 0 ? rte_errno : ENOMEM,
-                    Cause{.trouble = Trouble::hugepages,
-                          .what = "a memzone of " + format_size(size) + " from DPDK's own memory",
-                          .limit = "pages that DPDK could take, bytes in one piece",
-                          .need = size,
-                          .remedy = "try a smaller --size"}};
     throw_if_interrupted();
 
-    const PageShift page = PageShift::of(page_size);
-    const Frames frames = read_frames(zone->addr, size, page);
-    result.frames_known = frames.complete();
-    const Layout layout =
-        result.frames_known ? Layout::of_pages(frames.addresses, page) : Layout::worst_case(page, size / page_size);
+    const auto [frames_known, layout] = layout_of(memory.bytes(), page_size);
+    result.frames_known = frames_known;
     result.extents = layout.extents().size();
-    const Iova iova = iova_of(zone->addr);
+    const Iova iova = iova_of(memory.bytes().data());
     result.memory_region = make_plan(layout, iova, limits_of(PageSizeRule::memory_region));
     result.umem = make_plan(layout, iova, limits_of(PageSizeRule::umem));
-    const Region region = domain.register_memory({static_cast<std::byte*>(zone->addr), size}, Access::remote_read);
+    const Region region = domain.register_memory(memory.bytes(), Access::remote_read, as_ibv_reg_mr);
     use(region, result);
     return result;
 }
@@ -125,13 +107,13 @@ PlainUse measure_plain(const Domain& domain, std::size_t size)
     throw_if_interrupted();
     PlainUse result{.size = std::min(size, spare_memory()), .plan = {}};
     const Mapping memory{result.size};
-    const Region region = domain.register_memory(memory.bytes(), Access::remote_read);
+    const Region region = domain.register_memory(memory.bytes(), Access::remote_read, as_ibv_reg_mr);
     result.plan = region.plan();
     result.cache = read_at_random(region);
     return result;
 }
 
-ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, unsigned slack_percent,
+ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, Surplus surplus,
                        std::chrono::duration<double> duration)
 {
     throw_if_interrupted();
@@ -141,7 +123,7 @@ ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_
         ProgressBar bar{"zeroing pages"};
         return Arena::build("mrz_demo", {.size = size,
                                          .page_size = page_size,
-                                         .surplus = Surplus::percent(slack_percent),
+                                         .surplus = surplus,
                                          .progress =
                                              [&bar](const BuildProgress& progress) {
                                                  throw_if_interrupted();

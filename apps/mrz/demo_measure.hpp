@@ -42,14 +42,13 @@ struct PlainUse {
     std::optional<CacheUse> cache = {};
 };
 
-//! A memzone of the EAL's own memory. Aligned to the page size, which is kind to DPDK: an ordinary one begins in the
-//! middle of a page and touches one page more. Throws Error: hugepages, cgroup; as Domain::register_memory(); data.
+//! DpdkMemory. Throws Error: hugepages, cgroup; as Domain::register_memory(); data.
 Measurement measure_dpdk(const Domain& domain, std::size_t size, std::size_t page_size);
 //! Throws Error as Domain::register_memory(); data; internal (ENOMEM).
 PlainUse measure_plain(const Domain& domain, std::size_t size);
-//! A zone of exactly that size in an arena; data moves for \p duration. \p slack_percent as in ArenaOptions. Throws
+//! A zone of exactly that size in an arena; data moves for \p duration. \p surplus as in ArenaOptions. Throws
 //! Error as Arena::build(); data.
-ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, unsigned slack_percent,
+ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_size, Surplus surplus,
                        std::chrono::duration<double> duration);
 
 } // namespace mrz::app

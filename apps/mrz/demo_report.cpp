@@ -67,7 +67,8 @@ std::string cache_line(const std::optional<CacheUse>& use)
 {
     if (!use)
         return "  cache       the device does not tell\n";
-    return fmt::format("  cache       {} random reads of 64 bytes: {:.2f} misses each\n", use->reads,
+    return fmt::format("  cache       {} random reads of 64 bytes: {} hits, {} misses, {:.4f} misses each\n",
+                       use->reads, use->hits, use->misses,
                        static_cast<double>(use->misses) / static_cast<double>(use->reads));
 }
 
@@ -95,23 +96,25 @@ std::string phases_line(const ArenaPhases& phases)
                        milliseconds(phases.pin), milliseconds(phases.tables), milliseconds(phases.heap));
 }
 
-std::string plain_paragraph(const PlainUse& plain)
+std::string plain_paragraph(const PlainUse& plain, std::size_t size)
 {
-    return fmt::format("Ordinary memory: {} of the smallest pages\n"
+    return fmt::format("Ordinary memory: {} of the smallest pages{}\n"
                        "  ibv_reg_mr  {}\n"
                        "{}",
-                       format_size(plain.size), plain.plan.explain(), cache_line(plain.cache));
+                       format_size(plain.size), plain.size < size ? ", as much as can be spared" : "",
+                       plain.plan.explain(), cache_line(plain.cache));
 }
 
 std::string traffic_paragraph(const DemoReport& report)
 {
     const Traffic& traffic = report.arena.traffic;
     const double seconds = traffic.seconds > 0 ? traffic.seconds : 1;
-    std::string text = fmt::format(
-        "Data through the zone, by device {} ({})\n"
-        "  moved       {} writes and reads, every byte compared: {:.0f} a second, {}/s\n",
-        report.device, report.reason, traffic.operations, static_cast<double>(traffic.operations) / seconds,
-        format_size(static_cast<std::uint64_t>(static_cast<double>(traffic.bytes) / seconds)));
+    std::string text =
+        fmt::format("Data through the zone, by device {} of driver {} ({})\n"
+                    "  moved       {} writes and reads, every byte compared: {:.0f} a second, {}/s\n",
+                    report.device, report.driver, report.reason, traffic.operations,
+                    static_cast<double>(traffic.operations) / seconds,
+                    format_size(static_cast<std::uint64_t>(static_cast<double>(traffic.bytes) / seconds)));
     for (const Refused& one : report.arena.refused)
         text += fmt::format("  refused     {}: {}\n", one.attempt, to_string(one.status));
     return text;
@@ -160,7 +163,7 @@ std::string to_text(const DemoReport& report)
     std::string text = fmt::format("{} of {}, one key over all of it (EAL IOVA mode {})\n\n",
                                    format_size(report.size), pool_name(report.page_size, {}), report.eal_iova_mode);
     text += paragraph("Plain DPDK: a memzone of the EAL's own memory", report.dpdk) + "\n";
-    text += plain_paragraph(report.plain) + "\n";
+    text += plain_paragraph(report.plain, report.size) + "\n";
     text += paragraph("mrzone: a zone of an arena", report.arena.memory) + phases_line(report.arena.phases) + "\n";
     text += traffic_paragraph(report) + "\n";
     const std::uint64_t largest = host::max_registration_shift().bytes();

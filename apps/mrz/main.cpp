@@ -12,8 +12,8 @@
 
 namespace {
 
-constexpr auto description = "Hugepages for RDMA: page pools, plans, and what they are good for.\n"
-                             "\"demo\" starts DPDK's EAL; \"pools\" and \"plan\" need none.";
+constexpr auto description = "Hugepages for RDMA: page pools, plans, pictures, and what they are good for.\n"
+                             "\"demo\", \"map\" and \"plan\" of a size start DPDK's EAL; \"pools\" needs none.";
 
 // Help for the command that is named, through as many levels as are named.
 std::string help_for(const CLI::App& app, const std::vector<std::string>& names)
@@ -65,6 +65,7 @@ int main(int argc, char** argv)
         app.footer("See mrz(1) for the JSON keys, the exit status and examples.");
         add_pools(app, invocation);
         add_plan(app, invocation);
+        add_map(app, invocation);
         add_demo(app, invocation);
 
         std::vector<std::string> help_names;

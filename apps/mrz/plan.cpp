@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mrz plan: what registering memory costs, without touching any.
+// mrz plan: what registering memory costs.
 #include "commands.hpp"
+#include "plan_kinds.hpp"
 
 #include "common/arena_size.hpp"
 #include "common/input.hpp"
@@ -31,6 +32,7 @@ struct Forecast {
     std::uint64_t pages = 0; //!< Of the pool, header included.
     Plan best;               //!< If the pool holds enough contiguous memory.
     Plan guaranteed;         //!< Whatever the pool's state.
+    KindsOfMemory kinds;     //!< What can be had now.
 };
 
 Forecast forecast(std::size_t size, std::size_t page_size)
@@ -44,7 +46,8 @@ Forecast forecast(std::size_t size, std::size_t page_size)
             .pool = read_pool(page_size),
             .pages = pages + (page_size == Window::header_size ? 1 : 0),
             .best = make_plan(whole, {}, limits),
-            .guaranteed = make_plan(Layout::worst_case(PageShift::of(page_size), pages), {}, limits)};
+            .guaranteed = make_plan(Layout::worst_case(PageShift::of(page_size), pages), {}, limits),
+            .kinds = compare_kinds(size, page_size)};
 }
 
 Json to_json(const Forecast& forecast)
@@ -55,7 +58,10 @@ Json to_json(const Forecast& forecast)
             {"pages", forecast.pages},
             {"available", forecast.pool.available()},
             {"best", plan_to_json(forecast.best)},
-            {"guaranteed", plan_to_json(forecast.guaranteed)}};
+            {"guaranteed", plan_to_json(forecast.guaranteed)},
+            {"compared", to_json(forecast.kinds)},
+            {"not_compared", forecast.kinds.reason.empty() ? Json(nullptr) : Json(forecast.kinds.reason)},
+            {"unknown", to_json(forecast.kinds.note)}};
 }
 
 std::string entries(const Plan& plan)
@@ -76,7 +82,7 @@ std::string to_text(const Forecast& forecast)
     text += fmt::format("  guaranteed  1 key, {}: wherever the pages lie\n", entries(forecast.guaranteed));
     if (forecast.pool.available() < forecast.pages)
         text += "try: " + pool_too_small(forecast.pool, forecast.pages).remedy.substr(5) + "\n";
-    return text;
+    return text + "\n" + to_text(forecast.kinds);
 }
 
 void plan(const Options& options, bool json)
@@ -91,7 +97,7 @@ void plan(const Options& options, bool json)
         return;
     }
     const LayoutFile file = parse_layout_file(read_input(options.layout, "the layout"));
-    const Plan result = make_plan(file.layout, file.iova, file.limits);
+    const Plan result = make_optimal_plan(file.layout, file.options, file.limits);
     if (!json) {
         print_text(result.explain() + "\n");
         return;
@@ -106,9 +112,9 @@ void plan(const Options& options, bool json)
 void add_plan(CLI::App& app, Invocation& invocation)
 {
     const auto options = std::make_shared<Options>();
-    CLI::App* const command =
-        app.add_subcommand("plan", "Say how many translation entries memory would need. Takes no "
-                                   "memory, starts no EAL");
+    CLI::App* const command = app.add_subcommand(
+        "plan", "Say how many translation entries memory would need. With --size it "
+                "takes memory three ways for a look, and starts an EAL, if the pool has the pages");
     CLI::Option_group* const source = command->add_option_group("source", "What to plan");
     source->add_option("--size", options->size, "An arena of this size");
     source->add_option("--layout", options->layout, "The extents in a JSON file; - for standard input");

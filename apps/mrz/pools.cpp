@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 
 namespace mrz::app {
 namespace {
@@ -97,13 +98,23 @@ void add_pools(CLI::App& app, Invocation& invocation)
 {
     CLI::App* const pools = app.add_subcommand("pools", "List the page pools and hugetlbfs mounts, or change a pool. "
                                                         "Starts no EAL");
+    const auto fragmentation = std::make_shared<bool>(false);
+    pools->add_flag("--fragmentation", *fragmentation,
+                    "Take the free pages for a look, and count the aligned blocks of each size that they hold");
     add_json_flag(*pools, invocation);
     pools->require_subcommand(0, 1);
     add_pools_set(*pools, invocation);
     add_pools_restore(*pools, invocation);
-    pools->callback([pools, &invocation] {
-        if (!pools->get_subcommands().empty())
+    pools->callback([pools, fragmentation, &invocation] {
+        if (!pools->get_subcommands().empty()) {
+            if (*fragmentation)
+                throw CLI::ValidationError{"--fragmentation goes with no other command"};
             return;
+        }
+        if (*fragmentation) {
+            invocation.work = [&invocation] { show_fragmentation(invocation.json); };
+            return;
+        }
         invocation.work = [&invocation] {
             undo_what_a_kill_left();
             const Report report = look();

@@ -52,12 +52,14 @@ class SoftDomain final : public ProtectionDomain {
 
 class SoftDevice final : public Device {
   public:
-    explicit SoftDevice(std::shared_ptr<Adapter> adapter) : adapter_{std::move(adapter)} {}
+    SoftDevice(std::shared_ptr<Adapter> adapter, const Limits& limits) : adapter_{std::move(adapter)}, limits_{limits}
+    {
+    }
 
     [[nodiscard]] std::string name() const override { return std::string{device_name}; }
     [[nodiscard]] std::string_view driver() const override { return "soft"; }
     [[nodiscard]] std::optional<int> numa_node() const override { return std::nullopt; }
-    [[nodiscard]] Limits limits() const override { return {}; }
+    [[nodiscard]] Limits limits() const override { return limits_; }
     [[nodiscard]] DmaView dma_view() const noexcept override { return adapter_->view(); }
     // For pages of 4 KiB; io_uring charges a hugepage once a ring, but which ring a region comes to is not known.
     // What is only locked is charged once.
@@ -77,6 +79,7 @@ class SoftDevice final : public Device {
 
   private:
     std::shared_ptr<Adapter> adapter_;
+    Limits limits_;
 };
 
 std::vector<std::string> list()
@@ -97,9 +100,9 @@ std::shared_ptr<Device> open(std::string_view device)
 
 } // namespace
 
-std::shared_ptr<Device> make_device(std::shared_ptr<Adapter> adapter)
+std::shared_ptr<Device> make_device(std::shared_ptr<Adapter> adapter, const Limits& limits)
 {
-    return std::make_shared<SoftDevice>(std::move(adapter));
+    return std::make_shared<SoftDevice>(std::move(adapter), limits);
 }
 
 Driver driver(); // as the table of drivers declares it

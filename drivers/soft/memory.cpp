@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory.hpp"
 
-#include "pages.hpp"
+#include "keys.hpp"
 #include "pin_failure.hpp"
 
 #include <cerrno>
@@ -41,42 +41,13 @@ void check(const RegisterRequest& request)
             reinterpret_cast<std::uintptr_t>(request.address) ||
         request.iova.value() + (request.length - 1) < request.iova.value())
         refuse(Trouble::invalid, EINVAL, request, "it wraps around the address space", "choose a lower address");
-    if (request.plan == nullptr || request.plan->keys.size() != 1 ||
-        request.plan->keys.front().length != request.length || request.plan->keys.front().iova != request.iova)
+    const Plan* const plan = request.plan;
+    if (plan == nullptr || plan->keys.empty() || plan->bytes != request.length ||
+        (plan->indirect ? plan->indirect->iova : plan->keys.front().iova) != request.iova ||
+        (!plan->indirect && plan->keys.size() != 1))
         refuse(Trouble::invalid, EINVAL, request, "the plan is not for one key over just this memory",
                "plan it with the limits of this device");
 }
-
-//! A key of the engine.
-class OwnedKey {
-  public:
-    OwnedKey() = default;
-    OwnedKey(hca::Hca& engine, hca::Mkey key) noexcept : engine_{&engine}, key_{key} {}
-    OwnedKey(OwnedKey&& other) noexcept : engine_{std::exchange(other.engine_, nullptr)}, key_{other.key_} {}
-    OwnedKey& operator=(OwnedKey&& other) noexcept
-    {
-        std::swap(engine_, other.engine_);
-        std::swap(key_, other.key_);
-        return *this;
-    }
-    ~OwnedKey() { reset(); }
-
-    [[nodiscard]] hca::Mkey get() const noexcept { return key_; }
-    void reset() noexcept
-    {
-        try {
-            if (engine_ != nullptr)
-                std::exchange(engine_, nullptr)->destroy_mkey(key_);
-        } catch (const std::exception& error) { // nobody else destroys it, so only for want of memory
-            log(Severity::error, std::string{"soft: a key could not be destroyed: "} + error.what());
-        }
-    }
-    void abandon() noexcept { engine_ = nullptr; }
-
-  private:
-    hca::Hca* engine_ = nullptr;
-    hca::Mkey key_;
-};
 
 //! Extents on the bus.
 class BusRanges {
@@ -148,11 +119,9 @@ class SoftMemory final : public RegisteredMemory {
             refuse(Trouble::permission, EPERM, request,
                    "frames could be read when the adapter was opened, and cannot now",
                    "keep CAP_SYS_ADMIN, or drop it before the first domain is opened");
-        const PageShift page = request.plan->keys.front().page_shift;
-        std::vector<DmaAddress> pages = translation_pages(*layout, request.iova, page);
         const auto found = Clock::now();
         ranges_.emplace(*adapter_, *layout, request.address);
-        make_keys(pd, request, page, std::move(pages));
+        keys_ = MemoryKeys{adapter_->engine(), pd, request.access, *request.plan, *layout};
         phases_ = {.pin = pinned - begin, .map = found - pinned, .tables = Clock::now() - found};
     }
     SoftMemory(const SoftMemory&) = delete;
@@ -160,55 +129,26 @@ class SoftMemory final : public RegisteredMemory {
     ~SoftMemory() override
     {
         if (!adapter_->is_here()) { // the region is its parent's
-            lkey_.abandon();
-            rkey_.abandon();
+            keys_.abandon();
             ranges_->abandon();
         }
         // Members go in this order: the keys, the ranges on the bus, and last the pin.
     }
 
-    [[nodiscard]] LKey lkey() const noexcept override { return LKey{lkey_.get().value}; }
-    [[nodiscard]] RKey rkey() const noexcept override { return RKey{rkey_.get().value}; }
+    [[nodiscard]] LKey lkey() const noexcept override { return keys_.lkey(); }
+    [[nodiscard]] RKey rkey() const noexcept override { return keys_.rkey(); }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
-        const hca::MkeyInfo info = adapter_->engine().query_mkey(lkey_.get());
-        return std::vector<BuiltKey>{{.iova = info.start,
-                                      .length = info.length,
-                                      .page_shift = PageShift{info.page_shift},
-                                      .entries = info.entry_count}};
+        return keys_.query(adapter_->engine());
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override { return pin_.bytes(); }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return phases_; }
 
   private:
-    // Two records: on hardware one serves both sides, and mixing them up goes unnoticed until a peer is another
-    // machine.
-    void make_keys(hca::Pd pd, const RegisterRequest& request, PageShift page, std::vector<DmaAddress> pages)
-    {
-        hca::Hca& engine = adapter_->engine();
-        hca::MkeySpec spec;
-        spec.pd = pd;
-        spec.start = request.iova;
-        spec.length = request.length;
-        spec.page_shift = page.value();
-        const hca::KeyRights remote = hca::remote_rights(request.access);
-        if (remote == hca::KeyRights::none) {
-            rkey_ = OwnedKey{engine, engine.create_free_mkey(pd)};
-        } else {
-            spec.rights = remote;
-            spec.pages = pages;
-            rkey_ = OwnedKey{engine, engine.create_mkey(spec)};
-        }
-        spec.rights = hca::local_rights(request.access);
-        spec.pages = std::move(pages);
-        lkey_ = OwnedKey{engine, engine.create_mkey(std::move(spec))};
-    }
-
     std::shared_ptr<Adapter> adapter_;
     Pin pin_;
     std::optional<BusRanges> ranges_;
-    OwnedKey rkey_;
-    OwnedKey lkey_;
+    MemoryKeys keys_;
     RegisterPhases phases_;
 };
 

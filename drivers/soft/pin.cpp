@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <sys/mman.h>
@@ -69,11 +68,7 @@ Pinner::Pinner() : process_{::getpid()}
         return;
     }
     if (!means_not_here(error))
-        throw Error{error,
-                    {.trouble = Trouble::internal,
-                     .what = "opening the software adapter",
-                     .limit = std::string{"io_uring: "} + std::strerror(error),
-                     .remedy = "free descriptors and memory of this process"}};
+        throw ring_failure(error, "opening the software adapter");
     refused_ = error;
 }
 
@@ -122,11 +117,7 @@ PinRing& Pinner::ring_with_room()
     const unsigned places = static_cast<unsigned>(std::min<std::size_t>(16 * places_, PinRing::buffers));
     auto made = PinRing::make(error, places);
     if (!made)
-        throw Error{error,
-                    {.trouble = Trouble::internal,
-                     .what = "pinning more than " + std::to_string(places_) + " pieces",
-                     .limit = std::string{"another io_uring: "} + std::strerror(error),
-                     .remedy = "free descriptors of this process, or register fewer pieces"}};
+        throw ring_failure(error, "pinning more than " + std::to_string(places_) + " pieces");
     rings_.push_back(std::move(made));
     places_ += places;
     return *rings_.back();
@@ -136,11 +127,11 @@ void Pinner::lock(Pin& pin)
 {
     const std::scoped_lock guard{mutex_};
     const auto begin = reinterpret_cast<std::uintptr_t>(pin.pages_.data());
-    // Both steps exist before anything is locked: what follows then cannot fail half-way.
-    std::int64_t& first = lock_steps_[begin];
-    std::int64_t& last = lock_steps_[begin + pin.pages_.size()];
-    ++first;
-    --last;
+    // Both edges exist before anything is locked: what follows then cannot fail half-way.
+    LockEdge& first = lock_edges_[begin];
+    LockEdge& last = lock_edges_[begin + pin.pages_.size()];
+    ++first.begins;
+    ++last.ends;
     pin.locked_ = true;
     if (::mlock2(pin.pages_.data(), pin.pages_.size(), 0) == 0)
         return;
@@ -154,11 +145,11 @@ void Pinner::unlock(std::span<std::byte> pages) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(pages.data());
     const std::uintptr_t end = begin + pages.size();
-    --lock_steps_.find(begin)->second;
-    ++lock_steps_.find(end)->second;
-    std::int64_t locks = 0;
+    --lock_edges_.find(begin)->second.begins;
+    --lock_edges_.find(end)->second.ends;
+    std::uint64_t locks = 0;
     std::uintptr_t from = begin;
-    for (const auto& [at, step] : lock_steps_) {
+    for (const auto& [at, edge] : lock_edges_) {
         if (at > begin) {
             if (locks == 0)
                 ::munlock(reinterpret_cast<void*>(from), std::min(at, end) - from);
@@ -166,9 +157,10 @@ void Pinner::unlock(std::span<std::byte> pages) noexcept
         }
         if (at >= end)
             break;
-        locks += step;
+        locks += edge.begins; // never below zero: what ends at an address began before it
+        locks -= edge.ends;
     }
-    std::erase_if(lock_steps_, [](const auto& step) { return step.second == 0; });
+    std::erase_if(lock_edges_, [](const auto& edge) { return edge.second.begins == 0 && edge.second.ends == 0; });
 }
 
 void Pinner::release(Pin& pin) noexcept

@@ -78,8 +78,13 @@ class Pinner {
     std::mutex mutex_;
     std::list<std::unique_ptr<PinRing>> rings_; // small tables first
     std::size_t places_ = 0;                    // in all of them
-    // How many locks begin (less those that end) at an address: mlock does not count, so we do.
-    std::map<std::uintptr_t, std::int64_t> lock_steps_;
+    // mlock does not count, so we do. Both counts, since where one lock ends the next may begin: their difference
+    // would not tell that from an address where neither does.
+    struct LockEdge {
+        std::uint64_t begins = 0;
+        std::uint64_t ends = 0;
+    };
+    std::map<std::uintptr_t, LockEdge> lock_edges_;
 };
 
 } // namespace mrz::soft

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -77,17 +78,23 @@ std::optional<Error> file_failure(int error, std::span<std::byte> memory)
     return std::nullopt;
 }
 
-Error memory_failure(int error, std::span<std::byte> pages)
+// What the kernel charges a ring with, generously.
+constexpr std::uint64_t ring_size = 64 << 10;
+
+Error memory_failure(int error, std::string what, std::uint64_t size)
 {
     const host::LockedMemory locked = host::locked_memory();
     const std::optional<std::uint64_t> limit = locked.soft.value();
     const std::uint64_t held = locked.pinned.value_or(0) + locked.locked.value_or(0);
     if (!locked.exempt && limit) {
-        const std::uint64_t need = held + pages.size();
-        const std::string kibibytes = std::to_string((need + 1023) / 1024);
+        // More may count than this process sees, its adapter's own rings at least: then what is surely enough.
+        std::uint64_t need = held + size;
+        if (need <= *limit)
+            need = *limit + size;
+        const std::string kibibytes = std::to_string((need + ring_size + 1023) / 1024);
         return Error{error,
                      {.trouble = Trouble::locked_memory,
-                      .what = naming(pages),
+                      .what = std::move(what),
                       .limit = "the locked-memory limit (RLIMIT_MEMLOCK; this process has " + format_size(held) +
                                " pinned or locked, and other processes of this user may count too), in bytes,",
                       .present = *limit,
@@ -100,7 +107,7 @@ Error memory_failure(int error, std::span<std::byte> pages)
     if (const host::CgroupLimit* const tightest = groups.tightest())
         return Error{error,
                      {.trouble = Trouble::cgroup,
-                      .what = naming(pages),
+                      .what = std::move(what),
                       .limit = "perhaps the control group's memory (" + tightest->file + ", of which " +
                                (tightest->usage ? format_size(*tightest->usage) : std::string{"an unknown part"}) +
                                " is used), in bytes,",
@@ -108,7 +115,7 @@ Error memory_failure(int error, std::span<std::byte> pages)
                       .remedy = "raise it: echo BYTES > " + tightest->file}};
     return Error{error,
                  {.trouble = Trouble::internal,
-                  .what = naming(pages),
+                  .what = std::move(what),
                   .limit = std::string{"the kernel: "} + std::strerror(error),
                   .remedy = "free memory"}};
 }
@@ -129,13 +136,34 @@ Error pin_failure(int error, std::span<std::byte> pages)
         if (auto failure = file_failure(error, pages))
             return *failure;
     // mlock2(2): EPERM where the limit is zero, EAGAIN where pages could not be locked.
+    const host::LockedMemory locked = host::locked_memory();
+    if (error == EPERM && (locked.exempt || locked.soft.value() != 0))
+        return Error{error,
+                     {.trouble = Trouble::permission,
+                      .what = naming(pages),
+                      .limit =
+                          "what pins was allowed when the adapter was opened, and is not now (a seccomp profile, "
+                          "kernel.io_uring_disabled)",
+                      .remedy = "allow it, or forbid it before the first domain is opened"}};
     if (error == ENOMEM || error == EPERM || error == EAGAIN)
-        return memory_failure(error, pages);
+        return memory_failure(error, naming(pages), pages.size());
     return Error{error,
                  {.trouble = Trouble::internal,
                   .what = naming(pages),
                   .limit = std::string{"the kernel refuses to pin it: "} + std::strerror(error),
                   .remedy = "look whether the memory is of a device, or hugepages that were never given"}};
+}
+
+Error ring_failure(int error, std::string what)
+{
+    if (error == ENOMEM)
+        return memory_failure(error, std::move(what), ring_size);
+    return Error{error,
+                 {.trouble = Trouble::internal,
+                  .what = std::move(what),
+                  .limit = std::string{"io_uring: "} + std::strerror(error),
+                  .remedy = error == EMFILE ? "raise the limit on open files (ulimit -n), or close some"
+                                            : "free descriptors and memory of this process"}};
 }
 
 } // namespace mrz::soft

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 namespace mrz::soft {
 
@@ -15,5 +16,7 @@ namespace mrz::soft {
 void check_mappings(std::span<std::byte> memory);
 //! Explains the errno that pinning \p pages ended with.
 Error pin_failure(int error, std::span<std::byte> pages);
+//! Explains the errno that making a ring ended with; \p what says what it was to be made for.
+Error ring_failure(int error, std::string what);
 
 } // namespace mrz::soft

@@ -21,7 +21,7 @@ class PinRing {
     static constexpr std::size_t longest_buffer = std::size_t{1} << 30;
 
     //! A table of \p places, at most `buffers`. Nothing, and the errno in \p error, if there can be none.
-    static std::unique_ptr<PinRing> make(int& error, unsigned places = buffers);
+    static std::unique_ptr<PinRing> make(int& error, unsigned places);
     ~PinRing();
     PinRing(const PinRing&) = delete;
     PinRing& operator=(const PinRing&) = delete;

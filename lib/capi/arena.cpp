@@ -93,9 +93,10 @@ int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size)
     });
 }
 
-int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address, const mrz_region** out)
+int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address, uint64_t length,
+                     const mrz_region** out)
 {
-    return hand_out(out, [&] { return as_c(&checked(arena).region(checked(domain), address)); });
+    return hand_out(out, [&] { return as_c(&checked(arena).region(checked(domain), address, length)); });
 }
 
 int mrz_arena_map_for(mrz_arena* arena, uint16_t port)

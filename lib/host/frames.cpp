@@ -18,16 +18,17 @@ namespace {
 constexpr std::uint64_t present_bit = std::uint64_t{1} << 63;
 constexpr std::uint64_t frame_mask = (std::uint64_t{1} << 55) - 1;
 
-[[noreturn]] void fail(int error)
+[[noreturn]] void fail(int error, const std::string& file)
 {
     throw Error{error,
                 {.trouble = Trouble::internal,
                  .what = "reading frames",
-                 .limit = std::string{"/proc/self/pagemap: "} + std::strerror(error),
+                 .limit = file + ": " + std::strerror(error),
                  .remedy = "check that /proc is mounted"}};
 }
 
-void read_entries(int fd, std::uint64_t first, std::span<std::uint64_t> entries)
+//! Returns how many entries there were to read: fewer where the process is gone.
+std::size_t read_entries(int fd, std::uint64_t first, std::span<std::uint64_t> entries, const std::string& file)
 {
     std::size_t done = 0;
     while (done < entries.size_bytes()) {
@@ -35,18 +36,28 @@ void read_entries(int fd, std::uint64_t first, std::span<std::uint64_t> entries)
                                     entries.size_bytes() - done, static_cast<off_t>(first * 8 + done));
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
-            fail(got == 0 ? EIO : errno);
+        if (got < 0)
+            fail(errno, file);
+        if (got == 0)
+            break;
         done += static_cast<std::size_t>(got);
     }
+    return done / sizeof entries.front();
 }
 
-} // namespace
+[[noreturn]] void gone(const std::string& file)
+{
+    throw Error{ESRCH,
+                {.trouble = Trouble::invalid,
+                 .what = "reading frames",
+                 .limit = file + ": the process has ended",
+                 .remedy = "give a process that runs"}};
+}
 
-Frames read_frames(const void* address, std::size_t length, PageShift page)
+//! \p folder is the process's own in /proc.
+Frames read(const std::string& folder, std::uint64_t begin, std::size_t length, PageShift page)
 {
     const auto base = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(address);
     if (page.bytes() < base || begin % page.bytes() != 0 || length % page.bytes() != 0)
         throw Error{EINVAL,
                     {.trouble = Trouble::invalid,
@@ -56,11 +67,14 @@ Frames read_frames(const void* address, std::size_t length, PageShift page)
 
     Frames frames;
     const std::size_t count = length >> page.value();
-    const FileDescriptor fd{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    const std::string file = folder + "/pagemap";
+    const FileDescriptor fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
     if (fd.get() < 0) {
+        if (errno == ENOENT && ::access("/proc/self", F_OK) == 0)
+            gone(file);
         // A process that changed its user may not even open its own file: no more hidden than zeroes.
         if (errno != EACCES && errno != EPERM)
-            fail(errno);
+            fail(errno, file);
         frames.hidden = count > 0;
         return frames;
     }
@@ -68,11 +82,10 @@ Frames read_frames(const void* address, std::size_t length, PageShift page)
     // One entry a page: a hugepage's other entries say nothing new, and the kernel takes its time to make them.
     const std::size_t stride = page.bytes() / base;
     std::vector<std::uint64_t> entries(count);
-    if (stride == 1)
-        read_entries(fd.get(), begin / base, entries);
-    else
-        for (std::size_t i = 0; i < count; ++i)
-            read_entries(fd.get(), begin / base + i * stride, std::span{entries}.subspan(i, 1));
+    const std::size_t step = stride == 1 ? count : 1;
+    for (std::size_t i = 0; i < count; i += step)
+        if (read_entries(fd.get(), begin / base + i * stride, std::span{entries}.subspan(i, step), file) != step)
+            gone(file); // the kernel ends the file where there is no memory any more
 
     frames.addresses.reserve(count);
     for (const std::uint64_t entry : entries) {
@@ -88,6 +101,18 @@ Frames read_frames(const void* address, std::size_t length, PageShift page)
     if (frames.hidden)
         frames.addresses.clear();
     return frames;
+}
+
+} // namespace
+
+Frames read_frames(const void* address, std::size_t length, PageShift page)
+{
+    return read("/proc/self", reinterpret_cast<std::uintptr_t>(address), length, page);
+}
+
+Frames read_frames_of(pid_t pid, std::uint64_t address, std::size_t length, PageShift page)
+{
+    return read("/proc/" + std::to_string(pid), address, length, page);
 }
 
 } // namespace mrz

@@ -59,6 +59,26 @@ std::size_t page_size(const MappedMemory& mapping, std::string_view range, const
     return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// Hands on a line at a time until \p take returns false. False if the file cannot be read.
+bool read_lines_while(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take)
+{
+    std::string rest;
+    bool more = true;
+    const bool read = read_in_chunks_while(file, [&](std::string_view chunk) {
+        for (std::size_t end = 0; more && (end = chunk.find('\n')) != std::string_view::npos;
+             chunk.remove_prefix(end + 1)) {
+            rest += chunk.substr(0, end);
+            more = take(rest);
+            rest.clear();
+        }
+        rest += chunk;
+        return more;
+    });
+    if (read && more && !rest.empty())
+        take(rest);
+    return read;
+}
+
 } // namespace
 
 std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std::size_t length, const Root& root)
@@ -68,7 +88,6 @@ std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std:
     if (length == 0)
         return result;
     const std::uint64_t last = length - 1 > ~begin ? ~std::uint64_t{0} : begin + (length - 1);
-    std::string rest;
     // A process with DPDK's drivers has a thousand mappings: most lines are looked at no further than their range,
     // and none after the range that is asked for, since they are in order. False once that is so.
     const auto take_line = [&](std::string_view line) {
@@ -83,20 +102,31 @@ std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std:
         }
         return true;
     };
-    const bool read = read_in_chunks_while(root("/proc/self/maps"), [&](std::string_view chunk) {
-        for (std::size_t end = 0; (end = chunk.find('\n')) != std::string_view::npos; chunk.remove_prefix(end + 1)) {
-            rest += chunk.substr(0, end);
-            const bool more = take_line(rest);
-            rest.clear();
-            if (!more)
-                return false;
-        }
-        rest += chunk;
-        return true;
-    });
-    if (!read)
+    if (!read_lines_while(root("/proc/self/maps"), take_line))
         return std::nullopt;
-    take_line(rest);
+    return result;
+}
+
+std::optional<std::vector<MappedMemory>> hugepage_mappings(pid_t pid, const Root& root)
+{
+    const auto base = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<MappedMemory> result;
+    std::optional<MappedMemory> mapping;
+    // A line as in maps, then what is known of the mapping, a line each (fs/proc/task_mmu.c, show_smap).
+    const auto take_line = [&](std::string_view line) {
+        if (parse_range(line.substr(0, line.find(' ')))) {
+            mapping = parse(line);
+        } else if (const auto size = field(line, "KernelPageSize"); size && mapping) {
+            if (const auto bytes = kilobytes(*size); bytes && *bytes > base) {
+                mapping->page_size = *bytes;
+                result.push_back(std::move(*mapping));
+            }
+            mapping.reset();
+        }
+        return true;
+    };
+    if (!read_lines_while(root("/proc/" + std::to_string(pid) + "/smaps"), take_line))
+        return std::nullopt;
     return result;
 }
 

@@ -73,7 +73,7 @@ std::span<const DmaAddress> Window::frames() const noexcept
 
 Plan Window::plan(const Limits& limits) const
 {
-    return make_plan(layout(), Iova{reinterpret_cast<std::uintptr_t>(block().data())}, limits);
+    return make_optimal_plan(layout(), {.iova = Iova{reinterpret_cast<std::uintptr_t>(block().data())}}, limits);
 }
 
 Plan Window::plan(const Limits& limits, PlanOptions options) const

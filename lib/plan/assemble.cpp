@@ -25,17 +25,15 @@ Iova ksm_iova(const Layout& layout, std::uint64_t entry, std::uint64_t wanted)
 
 // A KSM entry begins at a multiple of its length, the first perhaps before its direct key does. This keeps the
 // address that it leads to from being below 0.
-void lift_first_key(Plan& plan, std::uint64_t entry, const Limits& limits)
+void lift_first_key(Plan& plan, const DirectKeys& keys, std::uint64_t entry)
 {
     PlannedKey& key = plan.keys.front();
     if (key.iova.value() >= plan.indirect->iova.value() % entry)
         return;
-    const std::uint64_t by = std::max(entry, limits.max_page_shift.bytes());
-    const Iova lifted = key.iova + by;
+    const Iova lifted = key.iova + std::max(entry, keys.limits.max_page_shift.bytes());
     if (lifted < key.iova || !fits(lifted, key.length))
         return;
-    key.iova = lifted;
-    key.limit.at = key.limit.at + by;
+    key = plan_one_key(Part{keys.layout, key.offset, key.length}, lifted, keys.limits);
     set_limit(plan);
 }
 
@@ -92,7 +90,7 @@ void put_ksm_over(Plan& plan, const DirectKeys& keys, const KsmSolution& ksm, st
         begin = end;
     }
     plan.indirect = std::move(indirect);
-    lift_first_key(plan, entry, keys.limits);
+    lift_first_key(plan, keys, entry);
 }
 
 } // namespace mrz

@@ -13,8 +13,8 @@ namespace mrz {
 namespace {
 
 constexpr Place anywhere = std::numeric_limits<Place>::max();
-// About a second's work.
-constexpr std::uint64_t most_steps = std::uint64_t{1} << 28;
+// Some tenths of a second's work.
+constexpr std::uint64_t most_steps = std::uint64_t{1} << 26;
 constexpr std::size_t most_labels = std::size_t{1} << 23;
 
 class Search {

@@ -32,9 +32,14 @@ class Solver {
             if (keeps_limits(*free) && pieces(*free) <= most_pieces())
                 return solution(std::move(*free), true);
         }
+        // Moving cuts as places_that_suffice() does leaves the number of keys, and so of pieces if none can be too
+        // long.
+        const bool only_count =
+            !long_runs_ && !limits().max_mtt_entries && (costs_.max_piece == 0 || memory().end() <= costs_.max_piece);
         const unsigned unit = unit_shift(memory(), limits(), costs_.max_piece);
-        if (memory().end() >> unit <= most_units) {
-            const std::vector<Place> places = places_at_units(memory(), unit);
+        if (only_count || memory().end() >> unit <= most_units) {
+            const std::vector<Place> places =
+                only_count ? places_that_suffice(memory(), limits()) : places_at_units(memory(), unit);
             // Few are kept from having as many pieces as they like, and to look for those that are takes longer.
             KeyCosts costs = costs_;
             costs.max_pieces.reset();

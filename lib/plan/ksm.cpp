@@ -34,6 +34,8 @@ class Search {
                 break;
             try_shift(shift);
         }
+        if (best_.partition)
+            shrink();
         return std::move(best_);
     }
 
@@ -54,11 +56,11 @@ class Search {
         return first >= memory().end() ? 1 : ((memory().end() - 1 - first) >> shift) + 2;
     }
 
-    // A direct key of several entries has no more entries under a KLM key, and fewer if these may be longer than
-    // those. So beside a KLM key, each entry has to be a direct key of its own.
+    // Under a KLM key whose entries may be twice as long, a direct key of several entries has fewer. So beside a KLM
+    // key, each entry has to be a direct key of its own.
     [[nodiscard]] bool only_alone(unsigned shift) const
     {
-        return wanted_.klm && wanted_.costs.piece > 0 && std::uint64_t{1} << shift < wanted_.costs.max_piece;
+        return wanted_.klm && wanted_.costs.piece > 0 && std::uint64_t{2} << shift <= wanted_.costs.max_piece;
     }
 
     void try_shift(unsigned shift)
@@ -74,7 +76,7 @@ class Search {
         // is for an iova that was asked for; without one the direct key does as well alone.
         const std::uint64_t step = std::uint64_t{1} << std::min(unit_, shift);
         const std::uint64_t end = std::min(entry, memory().end());
-        if (afford(shift, end / step))
+        if (afford(shift, (end - 1) / step + 1))
             for (Place first = 0; first < end; first += step)
                 try_first(shift, first);
         else if (!best_.proven)
@@ -126,8 +128,22 @@ class Search {
         below_ = cost;
         best_.partition = std::move(partition);
         best_.shift = shift;
-        best_.first = std::min(first, memory().end());
+        best_.first = first;
         best_.cost = cost;
+    }
+
+    // Of entries that are as many, the smallest.
+    void shrink()
+    {
+        const std::uint64_t count = entries(best_.shift, best_.first);
+        while (best_.shift > limits().indirect.min_ksm_shift.value()) {
+            const std::uint64_t half = std::uint64_t{1} << (best_.shift - 1);
+            const Place first = best_.first > half ? best_.first - half : best_.first;
+            if (entries(best_.shift - 1, first) != count)
+                return;
+            --best_.shift;
+            best_.first = first;
+        }
     }
 
     void try_joined(unsigned shift, Place first, std::uint64_t count)

@@ -25,7 +25,7 @@ struct KsmWanted {
 struct KsmSolution {
     std::optional<Partition> partition = {};
     unsigned shift = 12; //!< Of the entries.
-    Place first = 0;     //!< Where the second entry begins; the end if there is one entry only.
+    Place first = 0;     //!< Where the second entry begins, or would if there were one.
     std::int64_t cost = 0;
     bool proven = true; //!< Whether nothing cheaper was left out.
 };

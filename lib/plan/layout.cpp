@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace mrz {
@@ -59,6 +60,21 @@ void Layout::append(DmaAddress dma, std::size_t length)
         }
     }
     extents_.push_back({.offset = offset, .dma = dma, .length = length});
+}
+
+Layout Layout::part(std::size_t offset, std::size_t length) const
+{
+    if (length == 0 || offset > this->length() || length > this->length() - offset)
+        refuse(std::to_string(length) + " bytes of a layout from " + std::to_string(offset) + " on",
+               {.limit = "the layout's length, in bytes,", .present = this->length(), .need = offset + length},
+               "give a part that lies within it and is not empty");
+    Layout part;
+    const auto after = std::ranges::upper_bound(extents_, offset, {}, &Extent::offset);
+    for (auto extent = after - 1; part.length() < length; ++extent) {
+        const std::size_t skipped = part.length() == 0 ? offset - extent->offset : 0;
+        part.append(extent->dma + skipped, std::min(extent->length - skipped, length - part.length()));
+    }
+    return part;
 }
 
 std::size_t Layout::length() const noexcept

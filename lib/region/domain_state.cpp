@@ -10,9 +10,20 @@ DomainState::DomainState(OpenedDevice opened) : opened_{std::move(opened)}, doma
 {
 }
 
+void DomainState::require_ours(const std::string& what) const
+{
+    if (!is_ours())
+        throw Error{ENOTSUP,
+                    {.trouble = Trouble::unsupported,
+                     .what = what,
+                     .limit = "the domain belongs to process " + std::to_string(owner_) + ", which forked this one",
+                     .remedy = "open another here"}};
+}
+
 void DomainState::close()
 {
     static constexpr std::size_t most_names = 8;
+    require_ours("closing a domain of " + opened_.device->name());
     const std::scoped_lock guard{mutex_};
     if (tenants_.empty()) {
         domain_.reset();
@@ -38,6 +49,7 @@ void DomainState::close()
 
 Tenant::Tenant(std::shared_ptr<DomainState> state, std::string name) : state_{std::move(state)}
 {
+    state_->require_ours("making a " + name);
     const std::scoped_lock guard{state_->mutex_};
     if (!state_->domain_)
         throw Error{EBADF,
@@ -50,6 +62,8 @@ Tenant::Tenant(std::shared_ptr<DomainState> state, std::string name) : state_{st
 
 Tenant::~Tenant()
 {
+    if (!state_->is_ours())
+        return;
     const std::scoped_lock guard{state_->mutex_};
     state_->tenants_.erase(place_);
 }

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
+#include <unistd.h>
 
 namespace mrz {
 
@@ -32,9 +34,15 @@ class DomainState {
     //! For tenants only: it is there as long as one lives.
     [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
     void close();
+    //! Whether this is the process that opened it. A child made by fork has a copy, but what it registered would be
+    //! put into its parent's tables, and the lock may be held for ever there by a thread that the child lacks.
+    [[nodiscard]] bool is_ours() const noexcept { return owner_ == ::getpid(); }
 
   private:
     friend class Tenant;
+    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
+    void require_ours(const std::string& what) const;
+    const pid_t owner_ = ::getpid();
     OpenedDevice opened_;
     std::unique_ptr<ProtectionDomain> domain_;
     std::mutex mutex_;
@@ -44,7 +52,7 @@ class DomainState {
 //! Something that lives in a domain, and so keeps it from being closed.
 class Tenant {
   public:
-    //! Throws Error (invalid, EBADF) if the domain is closed.
+    //! Throws Error: invalid (EBADF) if the domain is closed; unsupported (ENOTSUP) in a child made by fork.
     Tenant(std::shared_ptr<DomainState> state, std::string name);
     Tenant(const Tenant&) = delete;
     Tenant& operator=(const Tenant&) = delete;

@@ -48,7 +48,8 @@ OpenedDevice open_any(std::span<const Driver> drivers)
         }
     }
     refuse("any", "no driver has a device that can be opened" + troubles,
-           "build mrzone with liburing, for the software adapter");
+           troubles.empty() ? "build mrzone with liburing, for the software adapter"
+                            : "remove what stands in the way of one of them");
 }
 
 } // namespace

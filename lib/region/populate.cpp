@@ -13,6 +13,19 @@
 namespace mrz {
 namespace {
 
+//! What nobody may read cannot be populated either, and would be taken for memory that was never touched.
+void check_access_to(const host::MappedMemory& mapping, std::size_t length)
+{
+    if (mapping.readable)
+        return;
+    throw Error{EFAULT,
+                {.trouble = Trouble::permission,
+                 .what = "populating " + format_size(length) + " of memory",
+                 .limit = (mapping.name.empty() ? std::string{"the mapping"} : "the mapping of " + mapping.name) +
+                          " at " + format_hex(mapping.begin) + " has no access",
+                 .remedy = "map it readable and writable (mprotect)"}};
+}
+
 Error failure(const host::MappedMemory& mapping, std::size_t length)
 {
     Cause cause;
@@ -50,6 +63,7 @@ void populate(std::span<std::byte> memory)
         return;
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
     for (const host::MappedMemory& mapping : *mappings) {
+        check_access_to(mapping, memory.size());
         const std::uint64_t page = mapping.page_size;
         const std::uint64_t from = std::max<std::uint64_t>(mapping.begin, begin / page * page);
         const std::uint64_t to =

@@ -15,7 +15,7 @@ std::string naming(std::span<const std::byte> memory)
     return format_size(memory.size()) + " at " + format_hex(reinterpret_cast<std::uintptr_t>(memory.data()));
 }
 
-Plan plan_for(std::span<const std::byte> memory, Iova iova, const Device& device)
+Plan plan_for(std::span<const std::byte> memory, const PlanOptions& options, const Device& device)
 {
     const std::optional<Layout> layout = read_layout(memory, device.dma_view());
     if (!layout)
@@ -24,13 +24,39 @@ Plan plan_for(std::span<const std::byte> memory, Iova iova, const Device& device
                      .what = "planning a region of " + naming(memory),
                      .limit = "frames cannot be read (CAP_SYS_ADMIN)",
                      .remedy = "run as root, or grant CAP_SYS_ADMIN"}};
-    return make_plan(*layout, iova, device.limits());
+    return make_optimal_plan(*layout, options, device.limits());
 }
 
-std::string describe(Iova iova, std::size_t length, PageShift page, std::uint64_t entries)
+//! What the device should say of a plan.
+std::vector<BuiltKey> expected(const Plan& plan)
 {
-    return std::to_string(entries) + " entries of " + format_size(page.bytes()) + " for " + format_size(length) +
-           " at " + format_hex(iova.value());
+    std::vector<BuiltKey> keys;
+    for (const PlannedKey& key : plan.keys)
+        keys.push_back(
+            {.iova = key.iova, .length = key.length, .page_shift = key.page_shift, .entries = key.entries});
+    if (plan.indirect)
+        keys.push_back({.iova = plan.indirect->iova,
+                        .length = plan.bytes,
+                        .page_shift = plan.indirect->entry_shift.value_or(PageShift{12}),
+                        .entries = plan.indirect->entries.size(),
+                        .indirect = plan.indirect->kind});
+    return keys;
+}
+
+bool same(const BuiltKey& a, const BuiltKey& b)
+{
+    return a.iova == b.iova && a.length == b.length && a.entries == b.entries && a.indirect == b.indirect &&
+           (a.page_shift == b.page_shift || a.indirect == IndirectKind::klm);
+}
+
+std::string describe(const BuiltKey& key)
+{
+    std::string text = std::to_string(key.entries) + " entries";
+    if (key.indirect != IndirectKind::klm)
+        text += " of " + format_size(key.page_shift.bytes());
+    if (key.indirect)
+        text += " (" + std::string{to_string(*key.indirect)} + ')';
+    return text + " for " + format_size(key.length) + " at " + format_hex(key.iova.value());
 }
 
 void compare(const Plan& plan, const std::vector<BuiltKey>& built)
@@ -42,17 +68,12 @@ void compare(const Plan& plan, const std::vector<BuiltKey>& built)
                      .limit = std::move(limit),
                      .remedy = "report it: planner and device do not agree"}};
     };
-    if (built.size() != plan.keys.size())
-        refuse("planned were " + std::to_string(plan.keys.size()) + " keys, and built " +
-               std::to_string(built.size()));
-    for (std::size_t i = 0; i < built.size(); ++i) {
-        const PlannedKey& wanted = plan.keys[i];
-        const BuiltKey& got = built[i];
-        if (wanted.iova != got.iova || wanted.length != got.length || wanted.page_shift != got.page_shift ||
-            wanted.entries != got.entries)
-            refuse("planned were " + describe(wanted.iova, wanted.length, wanted.page_shift, wanted.entries) +
-                   ", and built " + describe(got.iova, got.length, got.page_shift, got.entries));
-    }
+    const std::vector<BuiltKey> wanted = expected(plan);
+    if (built.size() != wanted.size())
+        refuse("planned were " + std::to_string(wanted.size()) + " keys, and built " + std::to_string(built.size()));
+    for (std::size_t i = 0; i < built.size(); ++i)
+        if (!same(wanted[i], built[i]))
+            refuse("planned were " + describe(wanted[i]) + ", and built " + describe(built[i]));
 }
 
 } // namespace
@@ -78,8 +99,17 @@ Region Domain::register_memory(std::span<std::byte> memory, Access access, const
     static_cast<void>(read_layout(memory, DmaView::virtual_addresses));
     auto state = std::make_unique<Region::State>(state_, memory, access);
     const Iova iova = options.iova.value_or(Iova{reinterpret_cast<std::uintptr_t>(memory.data())});
+    // An indirect key could do without, but no key would be the same on devices that have none.
+    if (((iova.value() ^ reinterpret_cast<std::uintptr_t>(memory.data())) & 4095) != 0)
+        throw Error{
+            EINVAL,
+            {.trouble = Trouble::invalid,
+             .what = "registering " + naming(memory) + " for a key's space from " + format_hex(iova.value()) + " on",
+             .limit = "the two addresses differ in their low 12 bits",
+             .remedy = "choose an iova that agrees with the memory's address in these bits"}};
     populate(memory);
-    state->plan = plan_for(memory, iova, state_->device());
+    state->plan =
+        plan_for(memory, {.iova = iova, .indirect = options.indirect, .weights = options.weights}, state_->device());
     state->registered = state_->domain().register_memory({.address = memory.data(),
                                                           .length = memory.size(),
                                                           .iova = iova,
@@ -104,7 +134,7 @@ std::span<std::byte> Region::bytes() const noexcept
 
 Iova Region::iova() const noexcept
 {
-    return state_->plan.keys.front().iova;
+    return state_->plan.indirect ? state_->plan.indirect->iova : state_->plan.keys.front().iova;
 }
 
 Access Region::access() const noexcept

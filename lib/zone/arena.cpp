@@ -128,19 +128,33 @@ void Arena::State::add(Window window, WindowRegions window_regions)
         const auto start = std::chrono::steady_clock::now();
         heap->add(window);
         heap_time += std::chrono::steady_clock::now() - start;
-        try {
-            ports.add(window); // which DPDK allows for memory of a heap only
-        } catch (...) {
-            heap->remove(window); // nobody can have taken any of it: the heap's lock was ours but for a moment
-            throw;
-        }
     } catch (...) {
         regions.pop_back();
         throw;
     }
     windows.push_back(std::move(window));
+    try {
+        ports.add(windows.back()); // which DPDK allows for memory of a heap only
+    } catch (...) {
+        if (take_back_last()) {
+            regions.pop_back();
+            windows.pop_back();
+        } else if (offer) {
+            offer->publish(windows);
+        }
+        throw;
+    }
     if (offer)
         offer->publish(windows);
+}
+
+bool Arena::State::take_back_last() noexcept
+try {
+    heap->remove(windows.back());
+    return true;
+} catch (const std::exception& busy) {
+    log(Severity::warning, std::string{busy.what()} + ": it is in use already, and stays, unknown to ports");
+    return false;
 }
 
 void Arena::State::dismantle()
@@ -176,7 +190,11 @@ void Arena::State::dismantle()
             // Somebody allocated meanwhile: what is left is still a whole arena.
             if (offer)
                 offer->publish(windows);
-            ports.add(windows.back());
+            try {
+                ports.add(windows.back());
+            } catch (const std::exception& error) { // the refusal to close says more
+                log(Severity::warning, error.what());
+            }
             throw;
         }
         regions.pop_back();
@@ -330,24 +348,37 @@ std::size_t Arena::State::number_of(const Domain& domain) const
                      .what = "the arena \"" + name + "\" has no keys in a domain of " + domain.name(),
                      .limit = "domains that it was built with",
                      .present = domains.size(),
-                     .remedy = "name the domain in ArenaOptions::domains"}};
+                     .remedy = "name the domain where the arena is built (ArenaOptions::domains) or attached"}};
     return static_cast<std::size_t>(found - domains.begin());
 }
 
-const Region& Arena::region(const Domain& domain, const void* address) const
+const Region& Arena::region(const Domain& domain, const void* address, std::size_t length) const
 {
     const std::lock_guard lock{state_->mutex};
     state_->require_open();
     const std::size_t number = state_->number_of(domain);
-    const std::span byte{static_cast<const std::byte*>(address), 1};
-    for (const WindowRegions& regions : state_->regions)
-        if (const Region* const found = regions.find(number, byte))
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const std::span memory{static_cast<const std::byte*>(address), length};
+    const bool wraps = length > ~begin; // then memory has no end
+    const Region* first = nullptr;      // that holds the first byte
+    for (const WindowRegions& regions : state_->regions) {
+        if (const Region* const found = wraps ? nullptr : regions.find(number, memory))
             return *found;
-    throw Error{EFAULT,
-                {.trouble = Trouble::invalid,
-                 .what = "there is no key to " + format_hex(reinterpret_cast<std::uintptr_t>(address)),
-                 .limit = "it lies outside the arena \"" + state_->name + '"',
-                 .remedy = "give an address of memory that came from the arena; in a secondary, refresh() first"}};
+        if (first == nullptr)
+            first = regions.find(number, std::span{memory.data(), 1});
+    }
+    Cause cause{.trouble = Trouble::invalid,
+                .what = "there is no one key to " + format_size(length) + " at " + format_hex(begin),
+                .limit = "that does not lie in the arena \"" + state_->name + '"',
+                .remedy = "give memory that came from the arena; in a secondary process refresh it first"};
+    if (first != nullptr)
+        cause = {.trouble = Trouble::invalid,
+                 .what = std::move(cause.what),
+                 .limit = "bytes from there to the end of the key that begins in front",
+                 .present = static_cast<std::uint64_t>(first->bytes().data() + first->bytes().size() - memory.data()),
+                 .need = length,
+                 .remedy = "use it in two pieces, or reserve it as a zone, which then has a key of its own"};
+    throw Error{EFAULT, std::move(cause)};
 }
 
 PortMapping Arena::map_for(std::uint16_t port)

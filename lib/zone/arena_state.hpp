@@ -11,6 +11,7 @@
 #include <mrzone/zone.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -30,6 +31,8 @@ struct Arena::State {
 
     //! Adds a window to the heap and, in a primary, offers it to secondaries. Call with the mutex held.
     void add(Window window, WindowRegions window_regions);
+    //! Takes the last window out of the heap; false, which is logged, if somebody has memory of it by now.
+    [[nodiscard]] bool take_back_last() noexcept;
     //! Removes all windows and the heap, or throws Error (busy) with nothing changed. Call with the mutex held.
     void dismantle();
     //! The number of a domain in domains. Throws Error (invalid, EINVAL) for another.

@@ -186,8 +186,8 @@ Plan Zone::plan(const Limits& limits) const
     for (const Window& window : arena_->windows) {
         const std::size_t offset = static_cast<std::size_t>(range.data() - window.address());
         if (range.data() >= window.address() && offset < window.length())
-            return make_plan(layout_of_part(window, offset, range.size()),
-                             Iova{reinterpret_cast<std::uintptr_t>(range.data())}, limits);
+            return make_optimal_plan(layout_of_part(window, offset, range.size()),
+                                     {.iova = Iova{reinterpret_cast<std::uintptr_t>(range.data())}}, limits);
     }
     throw Error{EFAULT,
                 {.trouble = Trouble::internal,

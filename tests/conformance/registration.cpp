@@ -48,13 +48,22 @@ TEST_P(Registration, BuildsExactlyThePlan)
         for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, page - 1}) {
             const Region region = domain.register_memory(far_memory.bytes().subspan(offset, length), all_rights);
             const Plan& plan = region.plan();
-            ASSERT_EQ(plan.keys.size(), 1u);
             EXPECT_EQ(plan.bytes, length);
             if (region.built()) {
-                ASSERT_EQ(region.built()->size(), 1u);
-                EXPECT_EQ(region.built()->front().entries, plan.mtt_entries());
-                EXPECT_EQ(region.built()->front().page_shift, plan.keys[0].page_shift);
-                EXPECT_EQ(region.built()->front().length, length);
+                const std::vector<BuiltKey>& built = *region.built();
+                ASSERT_EQ(built.size(), plan.keys.size() + (plan.indirect ? 1 : 0));
+                for (std::size_t key = 0; key < plan.keys.size(); ++key) {
+                    EXPECT_EQ(built[key].entries, plan.keys[key].entries);
+                    EXPECT_EQ(built[key].page_shift, plan.keys[key].page_shift);
+                    EXPECT_EQ(built[key].length, plan.keys[key].length);
+                    EXPECT_FALSE(built[key].indirect);
+                }
+                EXPECT_EQ(built.back().length, length);
+                EXPECT_EQ(built.back().iova, region.iova());
+                if (plan.indirect) {
+                    EXPECT_EQ(built.back().indirect, plan.indirect->kind);
+                    EXPECT_EQ(built.back().entries, plan.indirect->entries.size());
+                }
             }
             EXPECT_EQ(region.pinned_bytes(), (offset % page + length + page - 1) / page * page);
         }

@@ -94,6 +94,7 @@ TEST_F(MrzDemo, RefusesADeviceThatIsNotThere)
     expect_error(result, 7);
     EXPECT_NE(result.second.at("error").at("limit").get<std::string>().find("there are: soft"), std::string::npos);
     expect_error(mrz_json({"demo", "--seconds", "-1"}), 2);
+    expect_error(mrz_json({"demo", "--seconds", "nan"}), 2);
 }
 
 TEST_F(MrzDemo, NamesTheLockedMemoryLimitOfAnOrdinaryUser)
@@ -114,6 +115,7 @@ TEST_F(MrzDemo, TellsAPersonBothRulesAndTheRatio)
     const ProgramResult result = mrz({"demo", "--size", "64M", "--seconds", "0"});
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_NE(result.out.find("refused     stale key: remote access error"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find(" hits, "), std::string::npos) << result.out;
     EXPECT_NE(result.out.find("ibv_reg_mr"), std::string::npos);
     EXPECT_NE(result.out.find("umem"), std::string::npos);
     EXPECT_NE(result.out.find("64 MiB: "), std::string::npos) << result.out;

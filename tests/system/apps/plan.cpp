@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mrz_program.hpp"
 
+#include "support/pool_guard.hpp"
+
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
@@ -25,7 +28,8 @@ class MrzPlan : public MrzProgram {
 
 TEST_F(MrzPlan, CountsEntriesOfMemoryThatIsCongruentOnlyTo2MiB)
 {
-    const Json object = plan(R"({"iova": "0x80000000", "extents": [{"dma": "0x40200000", "length": 134217728}]})");
+    const Json object = plan(R"({"iova": "0x80000000", "indirect": false,
+                                 "extents": [{"dma": "0x40200000", "length": 134217728}]})");
     EXPECT_EQ(object.at("mtt_entries"), 64);
     EXPECT_EQ(object.at("total_entries"), 64);
     EXPECT_EQ(object.at("cost"), 65);
@@ -48,10 +52,27 @@ TEST_F(MrzPlan, CountsEntriesOfBreaks)
                                                          {"dma": "0x84000000", "length": 67108864}]})")
                   .at("mtt_entries"),
               2);
-    const Json uneven = plan(R"({"iova": "0x40000000", "extents": [{"dma": "0x40000000", "length": 65011712},
+    const Json uneven = plan(R"({"iova": "0x40000000", "indirect": false,
+                                 "extents": [{"dma": "0x40000000", "length": 65011712},
                                                                    {"dma": "0x83e00000", "length": 69206016}]})");
     EXPECT_EQ(uneven.at("mtt_entries"), 64);
     EXPECT_EQ(uneven.at("limit").at("term"), "break");
+}
+
+TEST_F(MrzPlan, CutsWhereThatCostsLess)
+{
+    const std::string uneven = R"("extents": [{"dma": "0x40000000", "length": 65011712},
+                                              {"dma": "0x83e00000", "length": 69206016}]})";
+    const Json under_one = plan(R"({"iova": "0x40000000", )" + uneven);
+    EXPECT_EQ(under_one.at("mkeys").size(), 2U);
+    EXPECT_EQ(under_one.at("indirect").at("entries"), 2);
+    EXPECT_EQ(under_one.at("cost"), under_one.at("mtt_entries").get<int>() + 3 + 2);
+    const Json side_by_side = plan(R"({"single_key": false, )" + uneven);
+    EXPECT_TRUE(side_by_side.at("indirect").is_null());
+    EXPECT_EQ(side_by_side.at("mkeys").size(), 2U);
+    const Json dear = plan(R"({"weights": {"mkey": 1000}, )" + uneven);
+    EXPECT_EQ(dear.at("mkeys").size(), 1U);
+    EXPECT_EQ(dear.at("cost"), 1064);
 }
 
 TEST_F(MrzPlan, SaysWhichUmemsUnderTheUmemsRule)
@@ -160,6 +181,59 @@ TEST_F(MrzPlan, PromisesBetweenTheBestAndTheGuaranteed)
     EXPECT_EQ(object.at("best").at("mtt_entries"), 1);
     EXPECT_EQ(object.at("guaranteed").at("mtt_entries"), 32);
     EXPECT_EQ(object.at("pages"), 33) << "one for the header";
+}
+
+class MrzPlanCompares : public MrzPlan {
+  protected:
+    void SetUp() override
+    {
+        MRZ_REQUIRE(geteuid() == 0, "changing page pools needs root");
+        MrzPlan::SetUp();
+    }
+};
+
+TEST_F(MrzPlanCompares, WhatThreeKindsOfMemoryNeed)
+{
+    const PoolGuard pool{2_MiB, 120};
+    scramble_pool(2_MiB);
+    const auto [status, object] = mrz_json({"plan", "--size", "64M"});
+    ASSERT_EQ(status, 0) << object;
+    ASSERT_TRUE(object.at("compared").is_array()) << object;
+    const Json& kinds = object.at("compared");
+    ASSERT_EQ(kinds.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(kinds.at(i).at("kind"), (std::array{"dpdk", "mapping", "arena"}.at(i)));
+        ASSERT_TRUE(kinds.at(i).at("refused").is_null()) << kinds.at(i);
+        EXPECT_TRUE(kinds.at(i).at("frames_known"));
+        EXPECT_GE(kinds.at(i).at("plan").at("mtt_entries"), object.at("best").at("mtt_entries"));
+        EXPECT_LE(kinds.at(i).at("plan").at("mtt_entries"), object.at("guaranteed").at("mtt_entries"));
+        EXPECT_LE(kinds.at(2).at("plan").at("mtt_entries"), kinds.at(i).at("plan").at("mtt_entries"));
+    }
+    EXPECT_EQ(pool.free(), 120U) << "everything was given back";
+    EXPECT_NE(mrz({"plan", "--size", "64M"}).out.find("mmap MAP_HUGETLB, as it comes"), std::string::npos);
+}
+
+TEST_F(MrzPlanCompares, NothingWhereThePoolHasNotThePagesAndSaysWhy)
+{
+    const PoolGuard pool{2_MiB, 20};
+    const auto [status, object] = mrz_json({"plan", "--size", "64M"});
+    ASSERT_EQ(status, 0) << object;
+    EXPECT_TRUE(object.at("compared").is_null());
+    EXPECT_NE(object.at("not_compared").get<std::string>().find("mrz pools set"), std::string::npos) << object;
+    EXPECT_EQ(object.at("guaranteed").at("mtt_entries"), 32);
+}
+
+TEST_F(MrzPlanCompares, WhatAnOrdinaryUserCanKnow)
+{
+    const PoolGuard pool{2_MiB, 120};
+    const auto [status, object] = mrz_json({"plan", "--size", "64M"}, {}, become_nobody);
+    ASSERT_EQ(status, 0) << object;
+    ASSERT_TRUE(object.at("compared").is_array()) << object;
+    for (const Json& kind : object.at("compared")) {
+        EXPECT_FALSE(kind.at("frames_known"));
+        EXPECT_EQ(kind.at("plan").at("mtt_entries"), 32) << "no more is guaranteed";
+    }
+    EXPECT_FALSE(object.at("unknown").is_null());
 }
 
 TEST_F(MrzPlan, RefusesSizesThatNoArenaCanHave)

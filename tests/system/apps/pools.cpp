@@ -3,6 +3,7 @@
 
 #include "support/pool_guard.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 
@@ -23,6 +24,52 @@ TEST_F(MrzPools, ListsEveryPoolAndNode)
         }
     EXPECT_TRUE(found);
     EXPECT_TRUE(object.at("mounts").is_array());
+}
+
+TEST_F(MrzPools, TellWhichBlocksTheirFreePagesHold)
+{
+    const PoolGuard pool{2_MiB, 64};
+    const auto found_in = [](const Json& object) {
+        for (const Json& found : object.at("fragmentation"))
+            if (found.at("page_size") == 2_MiB)
+                return found;
+        return Json{};
+    };
+    {
+        // Every second page is another's: no block is left.
+        TakenPages all{2_MiB, 64};
+        const std::vector<DmaAddress> frames = all.frames();
+        std::vector<std::size_t> odd;
+        for (std::size_t i = 0; i < frames.size(); ++i)
+            if (frames[i].value() / 2_MiB % 2 == 1)
+                odd.push_back(i);
+        all.give_back(odd);
+        const auto [status, object] = mrz_json({"pools", "--fragmentation"});
+        ASSERT_EQ(status, 0) << object;
+        const Json found = found_in(object);
+        EXPECT_EQ(found.at("looked_at"), odd.size());
+        EXPECT_EQ(found.at("extents"), odd.size());
+        for (const Json& block : found.at("blocks"))
+            EXPECT_EQ(block.at("count"), 0) << block;
+        EXPECT_EQ(found.at("blocks").front().at("size"), 4_MiB);
+        EXPECT_EQ(found.at("blocks").back().at("size"), 2_GiB);
+    }
+    std::vector<DmaAddress> frames = TakenPages{2_MiB, 64}.frames();
+    std::sort(frames.begin(), frames.end());
+    std::size_t pairs = 0;
+    for (std::size_t i = 1; i < frames.size(); ++i)
+        pairs += frames[i] - frames[i - 1] == 2_MiB && frames[i - 1].value() % 4_MiB == 0 ? 1 : 0;
+    const auto [status, object] = mrz_json({"pools", "--fragmentation"});
+    EXPECT_EQ(found_in(object).at("blocks").front().at("count"), pairs);
+    EXPECT_EQ(pool.free(), 64U);
+
+    const auto [nobodys_status, nobodys] = mrz_json({"pools", "--fragmentation"}, {}, become_nobody);
+    ASSERT_EQ(nobodys_status, 0) << nobodys;
+    EXPECT_FALSE(found_in(nobodys).at("frames_known"));
+    EXPECT_TRUE(found_in(nobodys).at("blocks").is_null());
+    EXPECT_EQ(found_in(nobodys).at("guaranteed"), 2_MiB);
+    EXPECT_FALSE(nobodys.at("unknown").is_null());
+    expect_error(mrz_json({"pools", "--fragmentation", "restore"}), 2);
 }
 
 TEST_F(MrzPools, AreSetTwiceAndRestoredToTheFirst)

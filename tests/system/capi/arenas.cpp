@@ -137,7 +137,8 @@ TEST_F(CArenas, LendTheRegionThatHoldsAnAddress)
         mrz_zone* zone = nullptr;
         ASSERT_EQ(mrz_zone_reserve(arena, "table", 16_MiB, MRZ_ACCESS_LOCAL_WRITE, 0, &zone), 0) << mrz_last_error();
         const mrz_region* region = nullptr;
-        ASSERT_EQ(mrz_arena_region(arena, domain, mrz_zone_address(zone), &region), 0) << mrz_last_error();
+        ASSERT_EQ(mrz_arena_region(arena, domain, mrz_zone_address(zone), mrz_zone_size(zone), &region), 0)
+            << mrz_last_error();
         EXPECT_EQ(describe(region).length, 16_MiB);
         EXPECT_EQ(describe(region).access, static_cast<std::uint32_t>(MRZ_ACCESS_LOCAL_WRITE));
         // What needs no rights of its own uses the arena's keys.
@@ -146,11 +147,11 @@ TEST_F(CArenas, LendTheRegionThatHoldsAnAddress)
         EXPECT_EQ(of_zone, region);
 
         int outside = 0;
-        EXPECT_EQ(mrz_arena_region(arena, domain, &outside, &region), -EFAULT);
+        EXPECT_EQ(mrz_arena_region(arena, domain, &outside, sizeof outside, &region), -EFAULT);
         EXPECT_EQ(region, nullptr);
         mrz_domain* other = nullptr;
         ASSERT_EQ(mrz_domain_open("soft", &other), 0) << mrz_last_error();
-        EXPECT_EQ(mrz_arena_region(arena, other, mrz_zone_address(zone), &region), -EINVAL);
+        EXPECT_EQ(mrz_arena_region(arena, other, mrz_zone_address(zone), 1, &region), -EINVAL);
         EXPECT_EQ(mrz_zone_region(zone, other, &region), -EINVAL);
         EXPECT_EQ(mrz_zone_region(zone, nullptr, &region), -EINVAL);
         mrz_domain_destroy(other);
@@ -178,7 +179,8 @@ TEST_F(CArenas, GiveAZoneWithARemoteRightKeysOfItsOwn)
         EXPECT_EQ(info.iova, address);
         EXPECT_EQ(info.access, readable);
         const mrz_region* whole = nullptr;
-        ASSERT_EQ(mrz_arena_region(arena, domain, mrz_zone_address(zone), &whole), 0) << mrz_last_error();
+        ASSERT_EQ(mrz_arena_region(arena, domain, mrz_zone_address(zone), mrz_zone_size(zone), &whole), 0)
+            << mrz_last_error();
         EXPECT_NE(mrz_region_lkey(whole).value, info.lkey.value);
         EXPECT_NE(mrz_region_rkey(whole).value, info.rkey.value);
         std::array<char, 256> text{};

@@ -13,8 +13,10 @@
 #include <memory>
 #include <numeric>
 #include <set>
+#include <vector>
 
 #include <numaif.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -114,6 +116,26 @@ TEST_F(Windows, SayTheFramesThatTheirPagesHave)
     EXPECT_TRUE(
         std::equal(frames.addresses.begin(), frames.addresses.end(), window.frames().begin(), window.frames().end()));
     EXPECT_EQ(window.layout().length(), 64_MiB);
+}
+
+TEST_F(Windows, SayWhereTheirPagesLieNowWhenTheyLookAgain)
+{
+    const PoolGuard guard{2_MiB, 10};
+    Window window = Window::build({.size = 16_MiB, .surplus = Surplus::exact()});
+    const std::vector<DmaAddress> before{window.frames().begin(), window.frames().end()};
+    std::byte* const block = window.address() + Window::header_size;
+    // Two pages that are freed and touched anew in the same order have changed places: the last freed comes first.
+    ASSERT_EQ(::madvise(block, 2_MiB, MADV_REMOVE), 0);
+    ASSERT_EQ(::madvise(block + 2_MiB, 2_MiB, MADV_REMOVE), 0);
+    block[0] = std::byte{1};
+    block[2_MiB] = std::byte{1};
+    const Frames now = read_frames(window.address(), window.length(), PageShift{21});
+    ASSERT_NE(now.addresses, before) << "the pages have not moved, so that there is nothing to see";
+    EXPECT_TRUE(std::ranges::equal(window.frames(), before));
+    window.look_again();
+    EXPECT_TRUE(std::ranges::equal(window.frames(), now.addresses));
+    const Layout layout = Layout::of_pages(std::span{now.addresses}.subspan(1), PageShift{21});
+    EXPECT_TRUE(std::ranges::equal(window.layout().extents(), layout.extents()));
 }
 
 TEST_F(Windows, LeaveNothingBehindAndThePoolsFreeListSorted)

@@ -23,8 +23,10 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,13 +115,13 @@ TEST_F(ArenaKeys, AnArenaIsPinnedOnceADomainUnderKeysThatGrantPeersNothing)
             ASSERT_EQ(arena.domains().size(), 2U);
             const Window& window = arena.windows()[0];
             for (const Domain& domain : arena.domains()) {
-                const Region& block = arena.region(domain, window.block().data() + 5);
+                const Region& block = arena.region(domain, window.block().data() + 5, 1);
                 EXPECT_EQ(block.bytes().data(), window.block().data());
                 EXPECT_EQ(block.bytes().size(), 32_MiB);
                 EXPECT_EQ(block.access(), Access::local_write);
                 EXPECT_EQ(block.domain(), domain);
                 EXPECT_EQ(block.plan().mtt_entries(), window.plan(domain.limits()).mtt_entries());
-                const Region& header = arena.region(domain, window.address());
+                const Region& header = arena.region(domain, window.address(), Window::header_size);
                 EXPECT_EQ(header.bytes().size(), Window::header_size);
                 EXPECT_EQ(header.plan().mtt_entries(), 1U);
             }
@@ -142,7 +144,7 @@ TEST_F(ArenaKeys, OwnerAndPacketsMoveBytesUnderTheArenasKey)
         Arena other = Arena::build("other", {.size = 16_MiB, .domains = {domain}});
         const Zone peer = other.reserve("peer", 4_MiB, Access::local_write | Access::remote_write);
         std::memset(small, 0x5a, 64);
-        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(arena.region(domain, small), small, 64),
+        EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(arena.region(domain, small, 64), small, 64),
                            peer.region(domain).iova() + (4_MiB - 64), peer.region(domain).rkey()),
                   WcStatus::success);
         EXPECT_EQ(std::memcmp(small, peer.bytes().data() + 4_MiB - 64, 64), 0);
@@ -159,7 +161,7 @@ TEST_F(ArenaKeys, AZoneWithoutARemoteRightUsesTheArenas)
         const std::uint64_t before = pinned();
         const Zone zone = arena.reserve("table", 4_MiB);
         EXPECT_EQ(zone.access(), Access::local_write);
-        EXPECT_EQ(&zone.region(domain), &arena.region(domain, zone.bytes().data()));
+        EXPECT_EQ(&zone.region(domain), &arena.region(domain, zone.bytes().data(), zone.bytes().size()));
         EXPECT_EQ(pinned(), before);
         // What a peer would need for it, it does not grant.
         EXPECT_EQ(transfer(domain, Opcode::rdma_write, segment(zone.region(domain), zone.bytes().data(), 8),
@@ -199,6 +201,27 @@ TEST_F(ArenaKeys, AZoneWithARemoteRightIsExactlyWhatAPeerReaches)
     });
 }
 
+TEST_F(ArenaKeys, AZoneHasAKeyInEachDomainThatWorksInNoOther)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain first = Domain::open("soft");
+        const Domain second = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {first, second}});
+        const Zone zone = arena.reserve("table", 4096, readable);
+        const Zone mine = arena.reserve("mine", 64);
+        for (const Domain& domain : arena.domains()) {
+            EXPECT_EQ(zone.region(domain).domain(), domain);
+            EXPECT_EQ(mine.region(domain).domain(), domain);
+            const Segment local = segment(mine.region(domain), mine.bytes().data(), 8);
+            for (const Domain& other : arena.domains())
+                EXPECT_EQ(
+                    transfer(domain, Opcode::rdma_read, local, zone.region(other).iova(), zone.region(other).rkey()),
+                    other == domain ? WcStatus::success : WcStatus::remote_access_error);
+        }
+    });
+}
+
 TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
 {
     in_child([] {
@@ -214,18 +237,40 @@ TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
     });
 }
 
+TEST_F(ArenaKeys, MemoryOverTheEndOfAHeaderPageIsRefusedRatherThanHalfCovered)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        const Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+        auto* const both = static_cast<std::byte*>(rte_malloc_socket("both", 17_MiB, 64, arena.socket_id()));
+        ASSERT_NE(both, nullptr);
+        std::byte* const block = arena.windows()[0].block().data();
+        ASSERT_LT(both, block);
+        const auto in_header = static_cast<std::size_t>(block - both);
+        EXPECT_EQ(arena.region(domain, both, in_header).bytes().size(), Window::header_size);
+        EXPECT_EQ(arena.region(domain, block, 17_MiB - in_header).bytes().size(), 16_MiB);
+        const Refusal refusal = refusal_of([&] { return arena.region(domain, both, in_header + 1).lkey(); });
+        EXPECT_EQ(refusal.error_number, EFAULT);
+        EXPECT_THAT(refusal.text, HasSubstr("two pieces"));
+        EXPECT_EQ(refusal_of([&] { return arena.region(domain, block, ~std::size_t{0}).lkey(); }).error_number,
+                  EFAULT);
+        rte_free(both);
+    });
+}
+
 TEST_F(ArenaKeys, GrowingAddsKeysAndLeavesTheOthersInPlace)
 {
     in_child([] {
         const Eal eal_{eal()};
         const Domain domain = Domain::open("soft");
         Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
-        const Region* const first = &arena.region(domain, arena.windows()[0].block().data());
+        const Region* const first = &arena.region(domain, arena.windows()[0].block().data(), 1);
         const LKey key = first->lkey();
         arena.grow(8_MiB);
-        EXPECT_EQ(&arena.region(domain, arena.windows()[0].block().data()), first);
+        EXPECT_EQ(&arena.region(domain, arena.windows()[0].block().data(), 1), first);
         EXPECT_EQ(first->lkey(), key);
-        EXPECT_EQ(arena.region(domain, arena.windows()[1].block().data()).bytes().size(), 8_MiB);
+        EXPECT_EQ(arena.region(domain, arena.windows()[1].block().data(), 8_MiB).bytes().size(), 8_MiB);
         const ArenaPhases phases = arena.phases();
         for (const auto phase : {phases.pages, phases.pin, phases.tables, phases.heap})
             EXPECT_GT(phase.count(), 0);
@@ -245,16 +290,17 @@ TEST_F(ArenaKeys, RefusalsSayWhatIsMissingAndLeaveNothing)
         EXPECT_THAT(refusal_of([&] { return plain.reserve("t", 64, readable); }).text,
                     HasSubstr("ArenaOptions::domains"));
         EXPECT_EQ(rte_memzone_lookup("t"), nullptr);
-        EXPECT_THAT(refusal_of([&] { return arena.region(foreign, arena.windows()[0].address()).lkey(); }).text,
+        EXPECT_THAT(refusal_of([&] { return arena.region(foreign, arena.windows()[0].address(), 1).lkey(); }).text,
                     HasSubstr("no keys in a domain of soft"));
         int outside = 0;
-        EXPECT_EQ(refusal_of([&] { return arena.region(domain, &outside).lkey(); }).error_number, EFAULT);
+        EXPECT_EQ(refusal_of([&] { return arena.region(domain, &outside, sizeof outside).lkey(); }).error_number,
+                  EFAULT);
         const Zone zone = arena.reserve("t", 64);
         EXPECT_EQ(refusal_of([&] { return zone.region(foreign).lkey(); }).error_number, EINVAL);
         EXPECT_EQ(refusal_of([&] { return arena.close(), 0; }).error_number, EBUSY);
         EXPECT_EQ(zone.region(domain).bytes().size(), 16_MiB); // refusing has changed nothing
         plain.close();
-        EXPECT_EQ(refusal_of([&] { return plain.region(domain, nullptr).lkey(); }).error_number, EBADF);
+        EXPECT_EQ(refusal_of([&] { return plain.region(domain, nullptr, 1).lkey(); }).error_number, EBADF);
     });
 }
 
@@ -307,5 +353,55 @@ TEST_F(ArenaKeys, MemoryThatIsKeptKeepsItsKeys)
         arena.reset();
         EXPECT_GE(pinned(), 6_MiB);
         std::memset(block, 1, 64);
+    });
+}
+
+TEST_F(ArenaKeys, AFragmentedArenaIsOneKeyOverSeveral)
+{
+    pool_.reset();
+    const PoolGuard pool{2_MiB, 0};
+    MRZ_REQUIRE(add_a_whole_gigabyte(), "needs a gigabyte in one piece");
+    // Somebody holds a page in 20. The arena takes all that is left, so its pieces are runs that nothing can join.
+    TakenPages held{2_MiB, read_pool(2_MiB).available()};
+    const std::vector<DmaAddress> frames = held.frames();
+    std::vector<std::size_t> order(frames.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&frames](std::size_t page) { return frames[page]; });
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        if (i % 20 != 7)
+            free.push_back(order[i]);
+    held.give_back(free);
+    const std::size_t size = (free.size() - 1) * 2_MiB; // and the header page
+    in_child([size] {
+        const Eal eal_{{"--no-huge", "--no-shconf", "-m", "64"}};
+        const Domain domain = Domain::open("soft");
+        Arena arena = Arena::build("data", {.size = size, .domains = {domain}});
+        const Window& window = arena.windows()[0];
+        const Region& block = arena.region(domain, window.block().data(), size);
+        const Plan direct = make_plan(window.layout(), block.iova(), domain.limits());
+        ASSERT_TRUE(block.plan().indirect) << block.plan().explain();
+        EXPECT_GT(block.plan().keys.size(), 1U);
+        EXPECT_LT(block.plan().total_entries(), direct.mtt_entries() / 4);
+        ASSERT_EQ(block.built()->size(), block.plan().keys.size() + 1);
+        EXPECT_EQ(block.built()->back().indirect, block.plan().indirect->kind);
+
+        // Every byte is found through it, and across the places where one piece ends.
+        const Zone zone = arena.reserve("table", size, Access::local_write | Access::remote_write);
+        const std::span<std::byte> bytes = zone.bytes();
+        std::vector<std::byte> source(2_MiB);
+        const Region own = domain.register_memory(source);
+        const Pair pair{domain};
+        for (std::size_t offset = 1_MiB; offset + source.size() <= bytes.size(); offset += source.size()) {
+            std::ranges::fill(source, static_cast<std::byte>(offset >> 20));
+            ASSERT_EQ(pair.run(Opcode::rdma_write, segment(own, source.data(), 2_MiB),
+                               zone.region(domain).iova() + offset, zone.region(domain).rkey()),
+                      WcStatus::success);
+        }
+        for (std::size_t offset = 1_MiB; offset + source.size() <= bytes.size(); offset += source.size())
+            for (const std::size_t at : {offset, offset + 1_MiB, offset + 2_MiB - 1})
+                ASSERT_EQ(bytes[at], static_cast<std::byte>(offset >> 20)) << at;
+        EXPECT_EQ(bytes[0], std::byte{});
+        EXPECT_EQ(bytes[bytes.size() - 1], std::byte{});
     });
 }

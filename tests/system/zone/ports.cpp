@@ -16,11 +16,18 @@
 #include <rte_config.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
+#include <rte_malloc.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <dlfcn.h>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace mrz;
@@ -41,6 +48,8 @@ struct MadeUpBus {
     bool present = false;
     int refuse_at = -1; //!< The number of maps after which it refuses.
     int refusal = ENOMEM;
+    std::function<void()> before_refusing = [] {};
+    bool lacks_a_window = false; //!< Is asked to unmap what it was never told of.
     std::vector<Map> maps;
 } made_up;
 
@@ -59,6 +68,7 @@ int rte_dev_dma_map(rte_device* device, void* address, uint64_t iova, size_t len
     if (!made_up.present)
         return next<int(rte_device*, void*, uint64_t, size_t)>("rte_dev_dma_map")(device, address, iova, length);
     if (made_up.refuse_at == static_cast<int>(made_up.maps.size())) {
+        made_up.before_refusing();
         rte_errno = made_up.refusal;
         return -1;
     }
@@ -70,8 +80,11 @@ int rte_dev_dma_unmap(rte_device* device, void* address, uint64_t iova, size_t l
 {
     if (!made_up.present)
         return next<int(rte_device*, void*, uint64_t, size_t)>("rte_dev_dma_unmap")(device, address, iova, length);
-    EXPECT_EQ(std::erase(made_up.maps, Map{static_cast<std::byte*>(address), iova, length}), 1U);
-    return 0;
+    if (std::erase(made_up.maps, Map{static_cast<std::byte*>(address), iova, length}) == 1)
+        return 0;
+    EXPECT_TRUE(made_up.lacks_a_window);
+    rte_errno = ENOENT;
+    return -1;
 }
 
 const char* rte_bus_name(const rte_bus* bus)
@@ -199,6 +212,32 @@ TEST_F(Ports, ThatRefuseAreLeftWithNothing)
         EXPECT_EQ(arena.windows().size(), 2U);
         EXPECT_EQ(made_up.maps.size(), 2U);
         arena.close();
+        EXPECT_TRUE(made_up.maps.empty());
+    });
+}
+
+TEST_F(Ports, ThatRefuseAWindowInUseDoNotPullItAway)
+{
+    in_child([] {
+        const Eal eal_{eal("va")};
+        made_up.present = true;
+        Arena arena = Arena::build("data", {.size = 4_MiB});
+        EXPECT_EQ(arena.map_for(0), PortMapping::mapped);
+        // Another thread is as quick: it has memory of the window before the port refuses it.
+        void* taken = nullptr;
+        made_up.refuse_at = 1;
+        made_up.before_refusing = [&] { taken = rte_malloc_socket("early", 6_MiB, 64, arena.socket_id()); };
+        std::vector<std::string> said;
+        set_log_sink([&said](Severity, std::string_view line) { said.emplace_back(line); });
+        EXPECT_EQ(refusal_of([&] { return arena.grow(8_MiB), 0; }).first, ENOMEM);
+        ASSERT_NE(taken, nullptr);
+        EXPECT_EQ(said.size(), 1U);
+        EXPECT_EQ(arena.windows().size(), 2U);
+        std::memset(taken, 1, 6_MiB);
+        rte_free(taken);
+        made_up.lacks_a_window = true;
+        arena.close();
+        set_log_sink({});
         EXPECT_TRUE(made_up.maps.empty());
     });
 }

@@ -252,7 +252,7 @@ TEST_F(Sharing, ASecondaryHasKeysOfItsOwnToTheArenaOfItsPrimary)
             const Domain domain = Domain::open("soft");
             Arena arena = Arena::attach("data", {domain});
             const std::span<std::byte> block = arena.windows()[0].block();
-            EXPECT_EQ(arena.region(domain, block.data()).bytes().data(), block.data());
+            EXPECT_EQ(arena.region(domain, block.data(), block.size()).bytes().data(), block.data());
             {
                 const Zone zone = arena.reserve("table", 4096, Access::remote_read);
                 EXPECT_EQ(zone.region(domain).bytes().size(), 4096U);

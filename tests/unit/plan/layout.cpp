@@ -101,3 +101,21 @@ TEST(Layout, WorstCaseRefusesWhatNoAddressSpaceHolds)
 {
     expect_invalid([] { Layout::worst_case(PageShift{30}, std::size_t{1} << 34); }, "address space");
 }
+
+TEST(Layout, GivesAnyPartOfItself)
+{
+    Layout layout;
+    layout.append(DmaAddress{2_MiB}, 8_KiB);
+    layout.append(DmaAddress{8_MiB}, 4_KiB);
+    layout.append(DmaAddress{4_MiB}, 16_KiB);
+    const Layout middle = layout.part(4_KiB, 10_KiB);
+    ASSERT_EQ(middle.extents().size(), 3U);
+    EXPECT_EQ(middle.extents()[0], (Extent{.offset = 0, .dma = DmaAddress{2_MiB + 4_KiB}, .length = 4_KiB}));
+    EXPECT_EQ(middle.extents()[1], (Extent{.offset = 4_KiB, .dma = DmaAddress{8_MiB}, .length = 4_KiB}));
+    EXPECT_EQ(middle.extents()[2], (Extent{.offset = 8_KiB, .dma = DmaAddress{4_MiB}, .length = 2_KiB}));
+    EXPECT_EQ(layout.part(27_KiB, 1_KiB).extents()[0].dma, DmaAddress{4_MiB + 15_KiB});
+    EXPECT_EQ(layout.part(0, 28_KiB).extents().size(), 3U);
+    expect_invalid([&] { static_cast<void>(layout.part(0, 0)); }, "not empty");
+    expect_invalid([&] { static_cast<void>(layout.part(28_KiB, 1)); }, "28672");
+    expect_invalid([&] { static_cast<void>(layout.part(4_KiB, 28_KiB)); }, "28672");
+}

@@ -191,7 +191,7 @@ Limits tight_limits(Dice& dice, PageSizeRule rule)
 void compare_many(std::uint32_t seed, PageSizeRule rule, Limits limits_for(Dice&, PageSizeRule))
 {
     Dice dice{seed};
-    for (int i = 0; i < 15'000 && !testing::Test::HasFailure(); ++i) {
+    for (int i = 0; i < 30'000 && !testing::Test::HasFailure(); ++i) {
         const Layout layout = small_layout(dice);
         const PlanOptions options = random_options(dice, layout);
         compare(layout, options, limits_for(dice, rule));

@@ -2,12 +2,18 @@
 #include <mrzone/region.hpp>
 
 #include "fake_driver.hpp"
+#include "support/in_child.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <functional>
+#include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 namespace mrz::test {
 namespace {
@@ -114,6 +120,54 @@ TEST_F(DomainTest, ClosingNamesAFewOfMany)
     } catch (const Error& error) {
         EXPECT_THAT(error.cause().limit, HasSubstr("and 12 more"));
     }
+}
+
+TEST_F(DomainTest, InAChildOfForkIsOfNoUseButCopiesMayBeDestroyed)
+{
+    Domain domain = Domain::open("soft");
+    std::optional<Region> region = domain.register_memory(memory);
+    std::unique_ptr<QueuePair> queue_pair = domain.create_queue_pair();
+    in_child([&] {
+        alarm(30); // SIGALRM ends what hangs
+        const auto refused = [](const std::function<void()>& work) {
+            try {
+                work();
+                ADD_FAILURE() << "it worked";
+            } catch (const Error& error) {
+                EXPECT_EQ(error.error_number(), ENOTSUP) << error.what();
+                EXPECT_THAT(error.cause().limit, HasSubstr("forked"));
+            }
+        };
+        script().on_register = [](const RegisterRequest&) { ADD_FAILURE() << "the parent's device was asked"; };
+        refused([&] { static_cast<void>(domain.register_memory(memory)); });
+        refused([&] { static_cast<void>(domain.create_queue_pair()); });
+        refused([&] { domain.close(); });
+        EXPECT_EQ(domain.name(), "soft");
+        region.reset();
+        queue_pair.reset();
+    });
+    EXPECT_EQ(script().registered, 1);
+}
+
+TEST_F(DomainTest, InAChildThatWasForkedWhileAThreadRegistersDestroysWithoutWaiting)
+{
+    Domain domain = Domain::open("soft");
+    std::optional<Region> region = domain.register_memory(memory);
+    std::atomic<bool> stop = false;
+    std::thread other{[&] {
+        while (!stop)
+            try {
+                domain.close(); // holds the lock for most of the time
+            } catch (const Error&) {
+            }
+    }};
+    for (int i = 0; i < 50; ++i)
+        in_child([&] {
+            alarm(30);
+            region.reset();
+        });
+    stop = true;
+    other.join();
 }
 
 TEST_F(DomainTest, LivesAsLongAsWhatIsInIt)

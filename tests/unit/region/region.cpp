@@ -108,6 +108,21 @@ TEST_F(RegionTest, IsRefusedBeforeTheDeviceIsAskedWhereItMakesNoSense)
     munmap(hole, 3 * 4096);
 }
 
+TEST_F(RegionTest, OfMemoryThatNobodyMayReadIsRefusedAsThat)
+{
+    void* const mapped = mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    ASSERT_EQ(mprotect(static_cast<std::byte*>(mapped) + 4096, 4096, PROT_NONE), 0);
+    for (const DmaView view : {DmaView::frames, DmaView::virtual_addresses}) {
+        script().view = view;
+        const Error error = refusal({static_cast<std::byte*>(mapped), 3 * 4096});
+        EXPECT_EQ(error.error_number(), EFAULT) << error.what();
+        EXPECT_EQ(error.cause().trouble, Trouble::permission) << error.what();
+        EXPECT_THAT(error.cause().limit, HasSubstr(format_hex(reinterpret_cast<std::uintptr_t>(mapped) + 4096)));
+    }
+    munmap(mapped, 3 * 4096);
+}
+
 TEST_F(RegionTest, OfPagesNeverTouchedIsPlannedFromFramesAllTheSame)
 {
     script().view = DmaView::frames;

@@ -164,8 +164,8 @@ struct mrz_region_info {
  * (no bytes, a range that wraps, rights that contradict each other or do not exist, an iova that fits no page size),
  * -E2BIG (options of a newer library); -EFAULT (memory that is not mapped, that the driver may not write, or for
  * which no pages are to be had); -EPERM (frames are hidden and the device needs them); -ENOMEM (the limit on locked
- * memory); -ENOTSUP (paging or ordering); -ESTALE, -EBADMSG (the device did not build what was planned); -EBADF (a
- * closed domain).
+ * memory, or the device has no more keys or translations); -ENOTSUP (paging or ordering, or memory of a file that the
+ * driver cannot pin); -ESTALE, -EBADMSG (the device did not build what was planned); -EBADF (a closed domain).
  */
 MRZ_API int mrz_region_register(const mrz_domain* domain, void* address, uint64_t length, uint32_t access,
                                 const struct mrz_region_options* options, mrz_region** out);
@@ -266,13 +266,13 @@ MRZ_API int mrz_arena_describe(const mrz_arena* arena, struct mrz_arena_info* in
 MRZ_API int mrz_arena_explain(const mrz_arena* arena, char* text, size_t size);
 
 /**
- * Lends the arena's own region in a domain that holds the byte at \p address. Each window has two there, one over the
- * block and one over the header page, where DPDK puts what fits; they grant local write, and nothing to peers.
- * \param out lent until the arena is closed.
- * \return 0; -EINVAL (the arena is not in that domain); -EFAULT (the address is not in the arena); -EBADF once
- * closed.
+ * Lends the arena's own region in a domain that holds \p length bytes at \p address. Each window has two there, one
+ * over the block and one over the header page, where DPDK puts what fits; they grant local write, and nothing to
+ * peers. \param out lent until the arena is closed. \return 0; -EINVAL (the arena is not in that domain); -EFAULT
+ * (the memory is not in the arena, or lies over the end of a header page, as what DPDK allocates from an arena that
+ * is nearly full may); -EBADF once closed.
  */
-MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address,
+MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, const void* address, uint64_t length,
                              const mrz_region** out);
 
 /**
@@ -280,7 +280,7 @@ MRZ_API int mrz_arena_region(const mrz_arena* arena, const mrz_domain* domain, c
  * closed. Doing so again does nothing.
  * \return 1 if the device was told; 0 if there is nothing to map, as for a device of software; on failure nothing is
  *         mapped: -ENODEV (no such port); -ENOTSUP (its bus or kernel driver maps no memory); -EPERM (the EAL's IOVAs
- *         are physical addresses, and hidden); and whatever the device's driver says.
+ *         are physical addresses, and hidden); -EBADF once closed; and whatever the device's driver says.
  */
 MRZ_API int mrz_arena_map_for(mrz_arena* arena, uint16_t port);
 

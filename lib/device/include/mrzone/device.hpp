@@ -60,8 +60,9 @@ struct RegisterRequest {
 struct BuiltKey {
     Iova iova = {};
     std::size_t length = 0;
-    PageShift page_shift{12};
-    std::uint64_t entries = 0;
+    PageShift page_shift{12};                  //!< Of an entry; means nothing for KLM, whose entries differ.
+    std::uint64_t entries = 0;                 //!< Translation entries, or those of an indirect key.
+    std::optional<IndirectKind> indirect = {}; //!< None: a direct key, over pages.
 };
 
 //! What registering cost, by phase. A driver that cannot tell phases apart leaves the others zero.
@@ -83,7 +84,8 @@ class MRZ_API RegisteredMemory {
     [[nodiscard]] virtual LKey lkey() const noexcept = 0;
     //! Throws nothing; a region without remote rights has an rkey that grants nothing.
     [[nodiscard]] virtual RKey rkey() const noexcept = 0;
-    //! Asks the device what it built; nothing if it cannot tell. A device that keeps local and remote rights in
+    //! Asks the device what it built: the direct keys in the order of the memory, then the indirect one over them if
+    //! there is one; nothing if it cannot tell. A device that keeps local and remote rights in
     //! records of their own tells of the local one; the other is over the same pages.
     [[nodiscard]] virtual std::optional<std::vector<BuiltKey>> query() const = 0;
     //! Bytes that it keeps in place, counted in whole pages of the machine.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! The physical addresses behind memory of this process.
+//! The physical addresses behind memory of this process, or of another.
 #pragma once
 
 #include <mrzone/base.hpp>
@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace mrz {
 
@@ -27,5 +29,8 @@ struct Frames {
 //! Where the file may not be opened (a process that changed its user), frames are hidden.
 //! Throws Error: internal (the errno of open or read); invalid (EINVAL) if address or length are no multiples.
 MRZ_API Frames read_frames(const void* address, std::size_t length, PageShift page);
+//! The same for memory of another process, which may change while it is read. Where that user's file may not be
+//! opened by this one, frames are hidden. Throws Error as read_frames(), and invalid (ESRCH) if the process is gone.
+MRZ_API Frames read_frames_of(pid_t pid, std::uint64_t address, std::size_t length, PageShift page);
 
 } // namespace mrz

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace mrz::host {
 
 //! Where /proc, /sys and the control groups are looked for. Tests give a folder of their own.
@@ -129,7 +131,7 @@ struct Mappings {
 };
 MRZ_API Mappings mappings(const Root& root = {});
 
-//! A mapping of this process.
+//! A mapping of a process.
 struct MappedMemory {
     std::uint64_t begin = 0; //!< The first address, a multiple of page_size.
     std::uint64_t end = 0;   //!< One past the last.
@@ -142,6 +144,9 @@ struct MappedMemory {
 //! The mappings that [address, address + length) touches, in ascending order. Nothing if they cannot be read.
 MRZ_API std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std::size_t length,
                                                                const Root& root = {});
+//! The mappings of hugepages (hugetlbfs, anonymous ones too) that a process has, in ascending order. Needs no
+//! privilege for a process of the same user. Nothing if they cannot be read: no such process, or another user's.
+MRZ_API std::optional<std::vector<MappedMemory>> hugepage_mappings(pid_t pid, const Root& root = {});
 
 //! What stands between a device's addresses and memory.
 enum class Iommu {

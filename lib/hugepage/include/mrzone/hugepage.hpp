@@ -70,14 +70,27 @@ MRZ_API std::uint64_t add_whole_gigabytes(std::uint64_t gigabytes, std::optional
 //! The cause of a pool that is too small by now: \p need pages where \p pool has fewer.
 MRZ_API Cause pool_too_small(const Pool& pool, std::uint64_t need);
 
-// ---- Windows -----------------------------------------------------------------------------------------------------
-
-//! How far a window's build has come, in bytes.
+//! How far taking pages has come, in bytes.
 struct BuildProgress {
     std::size_t taken = 0;  //!< Zeroed so far.
     std::size_t wanted = 0; //!< May grow when more pages are looked at.
 };
 
+//! Where the free pages of a pool lie.
+struct FreePages {
+    std::uint64_t pages = 0;        //!< How many were looked at.
+    std::vector<DmaAddress> frames; //!< Ascending; empty if hidden.
+    bool hidden = false;            //!< This process may not see frames (CAP_SYS_ADMIN): then few were looked at.
+};
+//! Takes the free pages of a pool that are not reserved, as far as the process's limits allow, but no more than
+//! \p at_most; looks where they lie; and gives them back so that the next to be taken have the lowest frames. For
+//! that time others cannot have them, and zeroing them takes about 0.1 s a GiB. If \p progress throws, the pages are
+//! given back and the exception goes on. Throws Error as read_pool() and Window::build().
+MRZ_API FreePages look_at_free_pages(std::size_t page_size, std::optional<int> node = {},
+                                     std::uint64_t at_most = ~std::uint64_t{0},
+                                     const std::function<void(const BuildProgress&)>& progress = {});
+
+// ---- Windows -----------------------------------------------------------------------------------------------------
 //! How many pages beyond its need a build may take, for the time of the build, to choose from. They are looked at
 //! only while the placement is not yet the cheapest thinkable, a few first, then twice as many each time; what is not
 //! used goes back in the order that leaves the pool sorted. Each look zeroes its pages, which is what costs.
@@ -122,7 +135,6 @@ struct WindowOptions {
     //! processors there are.
     unsigned threads = 0;
     Surplus surplus = Surplus::percent(100);
-    static constexpr std::size_t least_slack = Surplus::least_bytes;
     //! The device that the pages are chosen for, and what a plan for it may use: see place(). Without indirect keys
     //! the fewest entries of one key are the aim.
     Limits limits = {.max_page_shift = host::max_registration_shift()};
@@ -199,8 +211,9 @@ class MRZ_API Window {
     [[nodiscard]] const Layout& layout() const noexcept;
     //! One DMA address for each 2 MiB of header and block; empty if unknown.
     [[nodiscard]] std::span<const DmaAddress> frames() const noexcept;
-    //! The plan for one key over the block, with iova = virtual address. Where frames are unknown it is what can be
-    //! promised, not what a device may find.
+    //! The cheapest plan for one key over the block, with iova = virtual address: an indirect key over several where
+    //! \p limits have such and that costs less. Where frames are unknown it is what can be promised, not what a
+    //! device may find.
     [[nodiscard]] Plan plan(const Limits& limits) const;
     //! The cheapest plan for the block, with iova = virtual address; as above where frames are unknown.
     [[nodiscard]] Plan plan(const Limits& limits, PlanOptions options) const;

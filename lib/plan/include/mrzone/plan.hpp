@@ -41,6 +41,9 @@ class MRZ_API Layout {
     //! Throws Error (EINVAL) if length is zero, dma + length passes 2^64, or the sum of lengths reaches it.
     void append(DmaAddress dma, std::size_t length);
 
+    //! The layout of \p length bytes from \p offset on. Throws Error (EINVAL) for what is not within it.
+    [[nodiscard]] Layout part(std::size_t offset, std::size_t length) const;
+
     [[nodiscard]] std::span<const Extent> extents() const noexcept { return extents_; }
     //! Bytes in all.
     [[nodiscard]] std::size_t length() const noexcept;

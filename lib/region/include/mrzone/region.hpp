@@ -24,13 +24,19 @@ struct RegionOptions {
     //! Where the key's space begins; none: at the memory's virtual address. Must agree with the memory's address in
     //! the low 12 bits.
     std::optional<Iova> iova = {};
+    //! Whether the region's keys may be indirect ones, over several others, where the device has such and they cost
+    //! less. Else they are single direct keys, as from ibv_reg_mr.
+    bool indirect = true;
+    Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
 };
 
 //! A protection domain of a device, with what is registered in it.
 //!
 //! A handle: copies are the same domain, which lives as long as one of them, a region or a queue pair of it. All
-//! calls are thread-safe. Belongs to the process that opened it: a child of fork() opens its own.
+//! calls are thread-safe. Belongs to the process that opened it: a child of fork() opens its own. The child may
+//! destroy its copies, of regions and queue pairs too, which does nothing to the parent's; what registers, creates or
+//! closes throws Error (unsupported, ENOTSUP) there.
 class MRZ_API Domain {
   public:
     //! Opens a device by name. A name never becomes another device: only "any" takes the first device of the first

@@ -91,6 +91,8 @@ class MRZ_API Arena {
     //! Adds a window of \p size bytes; what is there does not move. Throws as build(). From then on secondary
     //! processes must refresh() before any call of DPDK on this heap, frees included: its list of free pieces runs
     //! through all windows. reserve() and the end of a Zone do so themselves.
+    //! Throws as map_for() too, where ports know the arena; the window is given back then, unless another thread has
+    //! memory of it already: it stays, unknown to the ports.
     void grow(std::size_t size);
     //! In a secondary process: maps the windows that the primary has added since. Throws as attach().
     void refresh();
@@ -109,18 +111,19 @@ class MRZ_API Arena {
     [[nodiscard]] std::span<const Window> windows() const;
     [[nodiscard]] const std::vector<Domain>& domains() const noexcept;
     [[nodiscard]] ArenaPhases phases() const;
-    //! The arena's own region in \p domain that holds the byte at \p address. Each window is pinned once a domain,
-    //! under two keys that grant local write and nothing to peers: one over the block, which is the one with few
-    //! entries, and one over the header page, where DPDK puts what fits there. Lives until close().
-    //! Throws Error: invalid (EINVAL) for a domain that the arena does not have; invalid (EFAULT) for an address
-    //! outside of it; invalid (EBADF) once closed.
-    [[nodiscard]] const Region& region(const Domain& domain, const void* address) const;
+    //! The arena's own region in \p domain that holds \p length bytes at \p address. Each window is pinned once a
+    //! domain, under two keys that grant local write and nothing to peers: one over the block, which is the one with
+    //! few entries, and one over the header page, where DPDK puts what fits there. Lives until close().
+    //! Throws Error: invalid (EINVAL) for a domain that the arena does not have; invalid (EFAULT) for memory that is
+    //! not in the arena, or not under one key: what DPDK puts over the end of a header page, as it may where the
+    //! arena is nearly full, is a zone's to have a key for, or to be sent in two pieces; invalid (EBADF) once closed.
+    [[nodiscard]] const Region& region(const Domain& domain, const void* address, std::size_t length) const;
     //! Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the
     //! arena is closed. Doing so again does nothing. On a bus of virtual devices DPDK does not tell whether a driver
     //! did anything, so the answer there is nothing_to_map.
     //! Throws Error, and then nothing is mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP)
     //! where the bus or its kernel driver maps no memory; unsupported with the errno of any other refusal; permission
-    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden.
+    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden; invalid (EBADF) once closed.
     PortMapping map_for(std::uint16_t port);
     //! What one key over each window's block costs, and why: Plan::explain(), a line a window. Throws as make_plan().
     [[nodiscard]] std::string explain(const Limits& limits) const;
@@ -153,7 +156,8 @@ class MRZ_API Zone {
     [[nodiscard]] std::span<std::byte> bytes() const noexcept;
     //! DPDK's own description of it, as long as the Zone lives. Not to be freed by the caller.
     [[nodiscard]] const rte_memzone* memzone() const noexcept;
-    //! The plan for one key over exactly this zone, with iova = virtual address. Throws Error as make_plan().
+    //! The cheapest plan for one key over exactly this zone, with iova = virtual address. Throws Error as
+    //! make_optimal_plan().
     [[nodiscard]] Plan plan(const Limits& limits) const;
     //! The rights that it was reserved with.
     [[nodiscard]] Access access() const noexcept;

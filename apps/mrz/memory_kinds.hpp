@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The ways to have hugepages that commands compare with an arena.
+#pragma once
+
+#include <mrzone/plan.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+struct rte_memzone;
+
+namespace mrz::app {
+
+//! A memzone of the EAL's own memory. Aligned to the page size, which is kind to DPDK: an ordinary one begins in the
+//! middle of a page and touches one page more.
+class DpdkMemory {
+  public:
+    //! Throws Error: hugepages.
+    DpdkMemory(std::size_t size, std::size_t page_size);
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept;
+
+  private:
+    struct Free {
+        void operator()(const rte_memzone* zone) const noexcept;
+    };
+    std::unique_ptr<const rte_memzone, Free> zone_;
+    std::size_t size_;
+};
+
+//! Hugepages as mmap gives them to anyone (MAP_HUGETLB), all touched.
+class PlainHugepages {
+  public:
+    //! Throws Error: hugepages, or unsupported (before Linux 5.14).
+    PlainHugepages(std::size_t size, std::size_t page_size);
+    ~PlainHugepages();
+    PlainHugepages(const PlainHugepages&) = delete;
+    PlainHugepages& operator=(const PlainHugepages&) = delete;
+
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(address_), size_}; }
+
+  private:
+    void* address_;
+    std::size_t size_;
+};
+
+//! How memory of this process lies.
+struct MemoryLayout {
+    bool frames_known = false;
+    Layout layout; //!< The worst there may be, where frames are hidden.
+};
+//! \p memory is whole pages, all touched. Throws Error as read_frames().
+MemoryLayout layout_of(std::span<const std::byte> memory, std::size_t page_size);
+
+} // namespace mrz::app
