@@ -42,7 +42,8 @@ TEST(MapPicture, IsPlainWithoutColour)
             "\n"
             "address      size   page  extents  breaks  entries  one key over it\n"
             "0x40000000  8 MiB  2 MiB        2       1        2  1 key, 2 entries of 4 MiB; limited by break: an "
-            "extent begins at iova 0x40400000, aligned only to 4 MiB\n");
+            "extent begins at iova 0x40400000, aligned only to 4 MiB; extents that begin at multiples of 8 MiB would "
+            "remove that\n");
 }
 
 TEST(MapPicture, ShowsPagesThatAreNotThereAndFoldsLongRuns)
