@@ -90,7 +90,8 @@ TEST(Explain, SaysHowManyKeysAreUnderAnIndirectOne)
               "1 key over 2 (KSM of 8 MiB), 2 entries and 2 indirect ones; limited by length in the key at offset 0: "
               "one page covers it all");
     EXPECT_EQ(make_optimal_plan(contiguous(4_GiB, 1_GiB), {.iova = Iova{0x7f0000200000}}, both).explain(),
-              "1 key over 1 (KSM of 2 GiB), 1 entry of 1 GiB and 1 indirect one; limited by length: one page covers it all; "
+              "1 key over 1 (KSM of 2 GiB), 1 entry of 1 GiB and 1 indirect one; limited by length: one page covers "
+              "it all; "
               "placed at 0x100000000 it would be 1 key, 1 entry");
 }
 
