@@ -84,25 +84,8 @@ constexpr std::uint64_t ring_size = 64 << 10;
 Error memory_failure(int error, std::string what, std::uint64_t size)
 {
     const host::LockedMemory locked = host::locked_memory();
-    const std::optional<std::uint64_t> limit = locked.soft.value();
-    const std::uint64_t held = locked.pinned.value_or(0) + locked.locked.value_or(0);
-    if (!locked.exempt && limit) {
-        // More may count than this process sees, its adapter's own rings at least: then what is surely enough.
-        std::uint64_t need = held + size;
-        if (need <= *limit)
-            need = *limit + size;
-        const std::string kibibytes = std::to_string((need + ring_size + 1023) / 1024);
-        return Error{error,
-                     {.trouble = Trouble::locked_memory,
-                      .what = std::move(what),
-                      .limit = "the locked-memory limit (RLIMIT_MEMLOCK; this process has " + format_size(held) +
-                               " pinned or locked, and other processes of this user may count too), in bytes,",
-                      .present = *limit,
-                      .need = need,
-                      .remedy = "try: ulimit -l " + kibibytes +
-                                " (or LimitMEMLOCK= in the service's unit, or grant "
-                                "CAP_IPC_LOCK)"}};
-    }
+    if (!locked.exempt && locked.soft.value())
+        return Error{error, host::locked_memory_too_small(locked, size, std::move(what))};
     const host::CgroupLimits groups = host::memory_cgroup();
     if (const host::CgroupLimit* const tightest = groups.tightest())
         return Error{error,

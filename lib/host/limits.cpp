@@ -5,6 +5,9 @@
 
 #include <linux/capability.h>
 
+#include <string>
+#include <utility>
+
 namespace mrz::host {
 namespace {
 
@@ -78,6 +81,32 @@ LockedMemory locked_memory(const Root& root)
     }
     result.exempt = capabilities(root).ipc_lock();
     return result;
+}
+
+bool surely_beyond(const LockedMemory& limit, std::uint64_t bytes) noexcept
+{
+    const std::optional<std::uint64_t> most = limit.soft.value();
+    const std::uint64_t held = limit.pinned.value_or(0);
+    return !limit.exempt && most && (held > *most || bytes > *most - held);
+}
+
+Cause locked_memory_too_small(const LockedMemory& limit, std::uint64_t bytes, std::string what)
+{
+    // More may count than this process sees, an adapter's own tables at least: then what is surely enough.
+    constexpr std::uint64_t tables = 64 << 10;
+    const std::uint64_t most = limit.soft.value().value_or(0);
+    const std::uint64_t held = limit.pinned.value_or(0) + limit.locked.value_or(0);
+    std::uint64_t need = held + bytes;
+    if (need <= most)
+        need = most + bytes;
+    return {.trouble = Trouble::locked_memory,
+            .what = std::move(what),
+            .limit = "the locked-memory limit (RLIMIT_MEMLOCK; this process has " + format_size(held) +
+                     " pinned or locked, and other processes of this user may count too), in bytes,",
+            .present = most,
+            .need = need,
+            .remedy = "try: ulimit -l " + std::to_string((need + tables + 1023) / 1024) +
+                      " (or LimitMEMLOCK= in the service's unit, or grant CAP_IPC_LOCK)"};
 }
 
 } // namespace mrz::host

@@ -241,6 +241,8 @@ Arena Arena::build(std::string_view name, const ArenaOptions& options)
     // The heap is made first: it is cheap, and settles whether the name is free before pages are touched.
     const auto state = std::make_shared<State>(std::string{name}, Heap::Role::owner, options.domains);
     state->options = options;
+    if (!options.domains.empty())
+        check_may_pin(options.size, "building the arena \"" + state->name + '"');
     Window window = Window::build(window_options(options, options.size));
     WindowRegions regions = register_window(window, state->domains);
     const std::lock_guard lock{state->mutex};
@@ -279,6 +281,8 @@ void Arena::grow(std::size_t size)
                          .remedy = "grow it in the primary process, and refresh it here"}};
         options = window_options(state_->options, size);
     }
+    if (!state_->domains.empty())
+        check_may_pin(size, "growing the arena \"" + state_->name + '"');
     // Without the lock: taking pages and pinning them is slow, and nobody sees them yet.
     Window window = Window::build(*options);
     WindowRegions regions = register_window(window, state_->domains);

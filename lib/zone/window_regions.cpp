@@ -5,7 +5,11 @@
 #include <cstdint>
 #include <optional>
 
+#include <mrzone/host.hpp>
+
+#include <cerrno>
 #include <functional>
+#include <utility>
 
 namespace mrz {
 namespace {
@@ -37,6 +41,15 @@ RegisterPhases WindowRegions::phases() const noexcept
             sum.tables += phases.tables;
         }
     return sum;
+}
+
+void check_may_pin(std::size_t block, std::string what)
+{
+    const host::LockedMemory limit = host::locked_memory();
+    const std::uint64_t bytes = std::uint64_t{block} + Window::header_size;
+    // Once, whatever the number of domains: some devices charge memory once.
+    if (host::surely_beyond(limit, bytes))
+        throw Error{ENOMEM, host::locked_memory_too_small(limit, bytes, std::move(what))};
 }
 
 WindowRegions register_window(Window& window, std::span<const Domain> domains)

@@ -8,7 +8,9 @@
 #include <mrzone/region.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace mrz {
@@ -23,6 +25,10 @@ struct WindowRegions {
     [[nodiscard]] const Region* find(std::size_t domain, std::span<const std::byte> memory) const noexcept;
     [[nodiscard]] RegisterPhases phases() const noexcept;
 };
+
+//! Throws Error (locked_memory, ENOMEM) if the process may surely not pin a window with a block of so many bytes:
+//! before its pages are taken, which is slow. \p what says what was asked for.
+void check_may_pin(std::size_t block, std::string what);
 
 //! Registers \p window for local write. Its pages are pinned from then on, so it reads their frames again.
 //! Throws Error as Domain::register_memory(), and then nothing is registered.

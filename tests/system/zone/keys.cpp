@@ -333,10 +333,14 @@ TEST_F(ArenaKeys, ALockedMemoryLimitThatIsTooSmallGivesAllBack)
         const Refusal refusal =
             refusal_of([&] { return Arena::build("data", {.size = 16_MiB, .domains = {domain}}); });
         EXPECT_EQ(refusal.trouble, Trouble::locked_memory) << refusal.text;
+        EXPECT_THAT(refusal.text, HasSubstr("building the arena \"data\"")); // before any page was taken
         EXPECT_THAT(refusal.text, HasSubstr("ulimit -l"));
         EXPECT_EQ(Footprint::now(), before);
         EXPECT_EQ(pinned(), 0U);
-        Arena::build("data", {.size = 4_MiB, .domains = {domain}}).close();
+        Arena arena = Arena::build("data", {.size = 4_MiB, .domains = {domain}});
+        const Refusal growth = refusal_of([&] { return arena.grow(4_MiB), 0; });
+        EXPECT_EQ(growth.trouble, Trouble::locked_memory) << growth.text;
+        EXPECT_EQ(arena.windows().size(), 1U);
     });
     std::filesystem::remove_all(folder);
 }

@@ -96,3 +96,32 @@ TEST_F(HostLockedMemory, IsUnknownRatherThanZeroOrUnlimited)
         EXPECT_EQ(memory.pinned, std::nullopt) << "overflow";
     }
 }
+
+TEST(LockedMemory, IsSurelyTooLittleOnlyWhereTheLimitIsKnownAndBinds)
+{
+    LockedMemory memory;
+    EXPECT_FALSE(surely_beyond(memory, ~std::uint64_t{0}));
+    memory.soft = Limit::of(8 << 20);
+    memory.pinned = 3 << 20;
+    EXPECT_FALSE(surely_beyond(memory, 5 << 20));
+    EXPECT_TRUE(surely_beyond(memory, (5 << 20) + 1));
+    EXPECT_TRUE(surely_beyond(memory, ~std::uint64_t{0}));
+    memory.pinned = 9 << 20; // the limit was lowered since
+    EXPECT_TRUE(surely_beyond(memory, 0));
+    memory.exempt = true;
+    EXPECT_FALSE(surely_beyond(memory, ~std::uint64_t{0}));
+}
+
+TEST(LockedMemory, ACauseAsksForMoreThanThereIs)
+{
+    LockedMemory memory;
+    memory.soft = Limit::of(8 << 20);
+    memory.locked = 1 << 20;
+    const mrz::Cause beyond = locked_memory_too_small(memory, 16 << 20, "pinning");
+    EXPECT_EQ(beyond.trouble, mrz::Trouble::locked_memory);
+    EXPECT_EQ(beyond.present, 8U << 20);
+    EXPECT_EQ(beyond.need, 17U << 20);
+    EXPECT_NE(beyond.remedy.find("ulimit -l 17472"), std::string::npos) << beyond.remedy;
+    // Refused although it seemed to fit: others of this user hold the rest.
+    EXPECT_EQ(locked_memory_too_small(memory, 1 << 20, "pinning").need, 9U << 20);
+}

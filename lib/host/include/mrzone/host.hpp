@@ -84,6 +84,11 @@ struct LockedMemory {
     bool exempt = false;                 //!< CAP_IPC_LOCK: the limit does not bind.
 };
 MRZ_API LockedMemory locked_memory(const Root& root = {});
+//! Whether pinning \p bytes more is surely refused. Less may be, too: what is only locked, and what other processes
+//! of the user hold, count for some who pin and not for others.
+MRZ_API bool surely_beyond(const LockedMemory& limit, std::uint64_t bytes) noexcept;
+//! The cause where locking or pinning \p bytes was, or would be, refused for a limit that is known and binds.
+MRZ_API Cause locked_memory_too_small(const LockedMemory& limit, std::uint64_t bytes, std::string what);
 
 //! One control group's limit on one thing, in bytes.
 struct CgroupLimit {
