@@ -265,14 +265,33 @@ std::string sentence(const RangeView& view)
     return found + ";  " + view.plan->explain();
 }
 
+//! A sentence in lines that fit the picture, each of as many of its parts as there is room for.
+void draw_sentence(Drawing& drawing, std::string_view parts)
+{
+    constexpr std::size_t longest_line = 125;
+    while (!parts.empty()) {
+        std::size_t end = parts.size();
+        while (end > longest_line) {
+            const std::size_t before = parts.rfind("; ", end - 1);
+            if (before == std::string_view::npos)
+                break;
+            end = before;
+        }
+        drawing.text(left, drawing.top(), "", parts.substr(0, end));
+        drawing.down(line_height * 0.8);
+        parts.remove_prefix(std::min(parts.size(), end + 2));
+        while (parts.starts_with(' '))
+            parts.remove_prefix(1);
+    }
+}
+
 void draw_range(Drawing& drawing, const RangeView& view, bool with_picture)
 {
     const PageRange& range = view.range;
     drawing.text(left, drawing.top(), "range", range.description());
     drawing.text(left - 12, drawing.top(), "mono", format_hex(range.address), "end");
     drawing.down(line_height);
-    drawing.text(left, drawing.top(), "", sentence(view));
-    drawing.down(line_height * 0.8);
+    draw_sentence(drawing, sentence(view));
     if (with_picture) {
         draw_rows(drawing, view);
         draw_plot(drawing, view);
