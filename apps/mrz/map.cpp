@@ -11,6 +11,7 @@
 #include "common/size.hpp"
 
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -55,8 +56,8 @@ void add_map(CLI::App& app, Invocation& invocation)
         "map",
         "Draw where hugepages lie, a process's or an arena's: extents, breaks, entries. Without --pid it starts "
         "an EAL, and enlarges the page pool for as long as it runs");
-    CLI::Option* const pid =
-        command->add_option("--pid", options->pid, "The process to look at")->check(CLI::PositiveNumber);
+    CLI::Option* const pid = command->add_option("--pid", options->pid, "The process to look at")
+                                 ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
     command->add_option("--size", options->size, "An arena of this size (default: 1G, or what the machine can spare)")
         ->excludes(pid);
     command->add_option("--page", options->page, "The page size of the arena")->capture_default_str()->excludes(pid);

@@ -150,11 +150,11 @@ class Search {
     // ceil((b - a) / piece) is b / piece - a / piece, and one more if b's remainder is the larger.
     [[nodiscard]] std::int64_t whole_pieces(Place place) const
     {
-        return costs_.max_piece == 0 ? 0 : static_cast<std::int64_t>(place / costs_.max_piece);
+        return costs_.max_piece == 0 ? 0 : static_cast<std::int64_t>(memory_.bytes_before(place) / costs_.max_piece);
     }
     [[nodiscard]] std::uint64_t rest(Place place) const
     {
-        return costs_.max_piece == 0 ? 0 : place % costs_.max_piece;
+        return costs_.max_piece == 0 ? 0 : memory_.bytes_before(place) % costs_.max_piece;
     }
     [[nodiscard]] std::int64_t entries_cost(std::uint64_t count) const
     {
@@ -224,7 +224,7 @@ class Search {
                 found_.front() = label;
             return;
         }
-        const std::uint64_t left = memory_.end() - place;
+        const std::uint64_t left = memory_.bytes_before(memory_.end()) - memory_.bytes_before(place);
         const std::uint64_t still = left == 0 ? 0 : pieces_of(left, costs_.max_piece);
         if (static_cast<std::uint64_t>(label.pieces) + still > *costs_.max_pieces)
             return;

@@ -22,7 +22,7 @@ class Solver {
     [[nodiscard]] DirectSolution solve() const
     {
         if (over_joints_.cost() == Partition::unreachable ||
-            (costs_.max_piece != 0 && pieces_of(memory().end(), costs_.max_piece) > most_pieces()))
+            (costs_.max_piece != 0 && pieces_of(length(0, memory().end()), costs_.max_piece) > most_pieces()))
             return {};
         // Without the limits first. What obeys them anyway is the cheapest of those that do.
         if (!long_runs_) {
@@ -34,8 +34,8 @@ class Solver {
         }
         // Moving cuts as places_that_suffice() does leaves the number of keys, and so of pieces if none can be too
         // long.
-        const bool only_count =
-            !long_runs_ && !limits().max_mtt_entries && (costs_.max_piece == 0 || memory().end() <= costs_.max_piece);
+        const bool only_count = !long_runs_ && !limits().max_mtt_entries &&
+                                (costs_.max_piece == 0 || length(0, memory().end()) <= costs_.max_piece);
         const unsigned unit = unit_shift(memory(), limits(), costs_.max_piece);
         if (only_count || memory().end() >> unit <= most_units) {
             const std::vector<Place> places =
@@ -70,6 +70,11 @@ class Solver {
         return cheapest_over_joints(memory(), limits(), costs).partition(memory());
     }
 
+    [[nodiscard]] std::uint64_t length(Place begin, Place end) const
+    {
+        return memory().bytes_before(end) - memory().bytes_before(begin);
+    }
+
     [[nodiscard]] Place end_of(const Partition& partition, std::size_t key) const
     {
         return key + 1 < partition.begins.size() ? partition.begins[key + 1] : memory().end();
@@ -82,7 +87,7 @@ class Solver {
         for (std::size_t i = 0; i < partition.begins.size(); ++i) {
             const Place begin = partition.begins[i];
             const Place end = end_of(partition, i);
-            if (pieces_cost && costs_.max_piece != 0 && end - begin > costs_.max_piece)
+            if (pieces_cost && costs_.max_piece != 0 && length(begin, end) > costs_.max_piece)
                 return false;
             if (limits().max_mtt_entries && !obeys(direct_key(wanted_, begin, end), limits()))
                 return false;
@@ -94,7 +99,7 @@ class Solver {
     {
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < partition.begins.size(); ++i)
-            sum += pieces_of(end_of(partition, i) - partition.begins[i], costs_.max_piece);
+            sum += pieces_of(length(partition.begins[i], end_of(partition, i)), costs_.max_piece);
         return sum;
     }
 

@@ -40,6 +40,11 @@ class MemoryRuns {
     //! The bytes before the layout in its first page, and behind it in its last.
     [[nodiscard]] std::uint64_t head() const noexcept { return head_; }
     [[nodiscard]] std::uint64_t tail() const noexcept { return tail_; }
+    //! How much of the layout lies before a place: what lies between two is a key's length, whatever its ends.
+    [[nodiscard]] std::uint64_t bytes_before(Place place) const noexcept
+    {
+        return place == 0 ? 0 : place - head_ - (place == end() ? tail_ : 0);
+    }
     //! The largest page shift at which one key can reach from run i - 1 into run i.
     [[nodiscard]] unsigned joint(std::size_t i) const noexcept;
     [[nodiscard]] std::uint64_t longest_run() const noexcept { return longest_; }

@@ -141,7 +141,7 @@ class Cheapest {
     {
         placement_ = &placement;
         Placement direct;
-        if (const auto pieces = place_one_key(pool_, page_, count_, unbound_, direct)) {
+        if (auto pieces = place_one_key(pool_, page_, count_, unbound_, direct)) {
             const std::uint64_t cost = options_.weights.mkey + options_.weights.mtt * direct.entries;
             const bool allowed = !limits_.max_mtt_entries || direct.entries <= *limits_.max_mtt_entries;
             if (allowed && (direct.entries == 1 || (!indirect_ && options_.single_key))) {
