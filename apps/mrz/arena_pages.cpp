@@ -93,8 +93,12 @@ Surplus surplus_for(std::size_t size, std::size_t page_size)
     const std::uint64_t needed = size / page_size;
     const std::uint64_t unclaimed = unclaimed_pages(page_size, {});
     const std::uint64_t spare = unclaimed > needed + 1 ? unclaimed - needed - 1 : 0;
-    if (spare < Surplus::least_bytes / page_size)
+    if (spare == 0)
         return Surplus::exact();
+    if (spare < Surplus::least_bytes / page_size) { // a percentage would look at claimed pages, too
+        const std::uint64_t available = read_pool(page_size).available();
+        return Surplus::pool((available > unclaimed ? available - unclaimed + 1 : 1) * page_size);
+    }
     return Surplus::percent(static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400)));
 }
 
