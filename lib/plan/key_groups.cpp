@@ -1,73 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "key_groups.hpp"
 
+#include "key_shares.hpp"
+#include "run_blocks.hpp"
+
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <limits>
 #include <utility>
 
 namespace mrz {
 namespace {
-
-constexpr unsigned orders = 64;
-constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t block(unsigned order)
-{
-    return std::uint64_t{1} << order;
-}
-
-std::uint64_t divided_up(std::uint64_t number, std::uint64_t by)
-{
-    return number / by + (number % by != 0 ? 1 : 0);
-}
-
-// How many of the largest aligned blocks, of at most one order, the runs consist of: of each order.
-class Blocks {
-  public:
-    explicit Blocks(unsigned largest) : largest_{largest} {}
-
-    void add(const PageRun& run) { count(run, 1); }
-    void remove(const PageRun& run) { count(run, ~std::uint64_t{0}); }
-
-    // Pages in blocks of this order.
-    [[nodiscard]] std::uint64_t pages(unsigned order) const { return counts_[order] << order; }
-    template <class See>
-    static void each(const PageRun& run, unsigned largest, See see)
-    {
-        for (std::uint64_t at = run.first; at < run.end();) {
-            unsigned order =
-                at == 0 ? largest : std::min<unsigned>(largest, static_cast<unsigned>(std::countr_zero(at)));
-            while (block(order) > run.end() - at)
-                --order;
-            // All blocks of the largest order at once: a run may be long.
-            const std::uint64_t many = order == largest ? (run.end() - at) >> order : 1;
-            see(order, many);
-            at += many << order;
-        }
-    }
-
-  private:
-    void count(const PageRun& run, std::uint64_t sign)
-    {
-        each(run, largest_, [&](unsigned order, std::uint64_t many) { counts_[order] += sign * many; });
-    }
-
-    unsigned largest_;
-    std::array<std::uint64_t, orders> counts_{};
-};
-
-// Blocks of one order for one key.
-struct Share {
-    unsigned order = 0;
-    std::uint64_t pages = 0;
-};
-
-struct Shares {
-    std::uint64_t cost = never;
-    std::vector<Share> shares; // orders descending
-};
 
 // A part of a block before or after the whole ones of the key of an order.
 struct Slot {
@@ -95,7 +37,7 @@ struct Solution {
 class Search {
   public:
     Search(std::span<const PageRun> runs, const GroupTerms& terms)
-        : terms_{terms}, key_{terms.weights.mkey}, entry_{terms.weights.mtt}
+        : terms_{terms}, choice_{terms}, entry_{terms.weights.mtt}
     {
         start_.need = terms.count;
         start_.runs.assign(runs.begin(), runs.end());
@@ -109,7 +51,7 @@ class Search {
                    improve(Start{start_}, start_.runs.size() <= few_runs ? 2 : 1)) {
             }
         } else {
-            Shares found = exact_shares(blocks_of(start_.runs), terms_.count);
+            Shares found = choice_.exact_shares(blocks_of(start_.runs), terms_.count);
             best_ = {.cost = found.cost, .singles = {}, .others = start_.runs, .shares = std::move(found.shares)};
         }
         return best_.cost == never ? std::nullopt : std::optional{build()};
@@ -130,107 +72,14 @@ class Search {
 
     // ---- Costs ----
 
-    [[nodiscard]] std::uint64_t indirect(std::uint64_t pages) const
-    {
-        return terms_.weights.indirect * divided_up(std::max<std::uint64_t>(pages, 1), terms_.max_klm);
-    }
-    [[nodiscard]] std::uint64_t group_cost(std::uint64_t pages, std::uint64_t entries) const
-    {
-        return key_ + indirect(pages) + entry_ * entries;
-    }
     // Parts of largest blocks that a run touches: the entries of a key over it.
     [[nodiscard]] std::uint64_t entries(const PageRun& run) const
     {
         return ((run.end() - 1) >> terms_.largest) - (run.first >> terms_.largest) + 1;
     }
-    [[nodiscard]] std::uint64_t single_cost(const PageRun& run) const { return group_cost(run.count, entries(run)); }
-
-    // ---- Whole blocks: which orders ----
-
-    // A shortest path over orders: those passed take all of their blocks, the last is cut. `required` orders are
-    // there in any case, though they have no block.
-    [[nodiscard]] Shares shares(const Blocks& blocks, std::uint64_t need, std::uint64_t required = 0) const
+    [[nodiscard]] std::uint64_t single_cost(const PageRun& run) const
     {
-        struct Node {
-            std::uint64_t cost = never;
-            int before = -1;
-            std::uint64_t pages = 0; // in this order and above
-        };
-        std::array<Node, orders> nodes{};
-        std::uint64_t best = never;
-        int last = -1;
-        std::uint64_t lowest_required = orders;
-        for (unsigned o = 0; o < orders; ++o)
-            if ((required >> o & 1) != 0) {
-                lowest_required = o;
-                break;
-            }
-        if (need == 0 && required == 0)
-            return {.cost = 0, .shares = {}};
-        std::uint64_t pages = 0;
-        for (int o = static_cast<int>(terms_.largest); o >= static_cast<int>(terms_.smallest); --o) {
-            const auto order = static_cast<unsigned>(o);
-            pages += blocks.pages(order);
-            Node& node = nodes[order];
-            node.pages = std::min(pages, need);
-            for (int before = o + 1; before <= static_cast<int>(terms_.largest) + 1; ++before) {
-                const bool first = before == static_cast<int>(terms_.largest) + 1;
-                const std::uint64_t cost = first ? 0 : nodes[static_cast<unsigned>(before)].cost;
-                const std::uint64_t had = first ? 0 : nodes[static_cast<unsigned>(before)].pages;
-                if (cost != never) {
-                    const std::uint64_t share = node.pages - had;
-                    const std::uint64_t sum = cost + group_cost(share, divided_up(share, block(order)));
-                    if ((share > 0 || (required >> order & 1) != 0) && sum < node.cost) {
-                        node.cost = sum;
-                        node.before = first ? -1 : before;
-                    }
-                }
-                if (!first && (required >> static_cast<unsigned>(before) & 1) != 0)
-                    break; // none may pass by it
-            }
-            if (node.pages == need && order <= lowest_required && node.cost < best) {
-                best = node.cost;
-                last = o;
-            }
-        }
-        Shares found{.cost = best, .shares = {}};
-        for (int o = last; o >= 0; o = nodes[static_cast<unsigned>(o)].before) {
-            const Node& node = nodes[static_cast<unsigned>(o)];
-            const std::uint64_t had = node.before < 0 ? 0 : nodes[static_cast<unsigned>(node.before)].pages;
-            found.shares.push_back({.order = static_cast<unsigned>(o), .pages = node.pages - had});
-        }
-        std::reverse(found.shares.begin(), found.shares.end());
-        return found;
-    }
-
-    // Under the umem rule the pages of a key are a multiple of its order's.
-    [[nodiscard]] Shares exact_shares(const Blocks& blocks, std::uint64_t need) const
-    {
-        std::array<std::uint64_t, orders> pages{};
-        for (unsigned o = terms_.largest + 1; o-- > terms_.smallest;)
-            pages[o] = blocks.pages(o) + (o < terms_.largest ? pages[o + 1] : 0);
-        Shares best;
-        std::vector<Share> chosen;
-        const auto descend = [&](const auto& self, int order, std::uint64_t rest, std::uint64_t cost) -> void {
-            if (cost >= best.cost)
-                return;
-            if (rest == 0) {
-                best = {.cost = cost, .shares = chosen};
-                return;
-            }
-            for (int o = order; o >= static_cast<int>(terms_.smallest); --o) {
-                const auto at = static_cast<unsigned>(o);
-                const std::uint64_t free = pages[at] - (need - rest);
-                const std::uint64_t share = std::min(free >> at, rest >> at) << at;
-                if (share == 0)
-                    continue;
-                chosen.push_back({.order = at, .pages = share});
-                self(self, o - 1, rest - share, cost + group_cost(share, share >> at));
-                chosen.pop_back();
-            }
-        };
-        descend(descend, static_cast<int>(terms_.largest), need, 0);
-        return best;
+        return choice_.group_cost(run.count, entries(run));
     }
 
     // ---- Runs that are keys of their own ----
@@ -244,7 +93,7 @@ class Search {
         std::uint64_t need = start.need;
         const std::size_t most = terms_.free_iovas ? runs.size() : 0;
         for (std::size_t singles = 0;; ++singles) {
-            Shares rest = shares(blocks, need, start.required);
+            Shares rest = choice_.shares(blocks, need, start.required);
             if (rest.cost != never && paid + rest.cost < best.cost && can_be_cut(start.slots, rest.shares)) {
                 const auto end = runs.begin() + static_cast<std::ptrdiff_t>(singles);
                 best = {.cost = paid + rest.cost,
@@ -336,24 +185,20 @@ class Search {
 
     // ---- Parts of blocks at the ends of a group ----
 
-    // The longest part of a block of this order that ends, or begins, at its edge; the run it is of is removed from
-    // `others_`, and what is left of it put back.
+    // The longest part of a block of this order that ends, or begins, at its edge.
     [[nodiscard]] std::optional<PageRun> longest_piece(const std::vector<PageRun>& runs, unsigned order, bool tail,
                                                        std::uint64_t most) const
     {
         std::optional<PageRun> best;
         for (const PageRun& run : runs) {
-            const std::uint64_t size = block(order);
+            const std::uint64_t edge = run.end() >> order << order;
             PageRun piece;
             if (tail) {
-                const std::uint64_t edge = run.end() >> order << order;
-                const std::uint64_t first_edge = divided_up(run.first, size) << order;
                 if (edge <= run.first)
                     continue;
                 // Only the part of an incomplete block: the whole ones are the group's anyway.
-                piece = {run.first, first_edge - run.first};
+                piece = {run.first, (divided_up(run.first, block(order)) << order) - run.first};
             } else {
-                const std::uint64_t edge = run.end() >> order << order;
                 if (edge < run.first || edge == run.end())
                     continue;
                 piece = {edge, run.end() - edge};
@@ -431,62 +276,6 @@ class Search {
 
     // ---- The pages themselves ----
 
-    // Cuts so many pages of whole blocks of an order out of the runs: those first that belong to no larger block.
-    static std::vector<PageRun> cut_blocks(std::vector<PageRun>& runs, unsigned order, unsigned largest,
-                                           std::uint64_t pages, bool cut_first)
-    {
-        struct Ranked {
-            unsigned within; // the order of the largest block around it
-            std::uint64_t first;
-            bool operator<(const Ranked& other) const
-            {
-                return within != other.within ? within < other.within : first < other.first;
-            }
-        };
-        std::vector<Ranked> ranked;
-        for (const PageRun& run : runs) {
-            std::uint64_t at = run.first;
-            Blocks::each(run, largest, [&](unsigned within, std::uint64_t many) {
-                for (std::uint64_t first = at; within >= order && first < at + (many << within);
-                     first += block(order))
-                    ranked.push_back({.within = within, .first = first});
-                at += many << within;
-            });
-        }
-        const auto wanted = static_cast<std::ptrdiff_t>(divided_up(pages, block(order)));
-        std::nth_element(ranked.begin(), ranked.begin() + wanted - 1, ranked.end());
-        ranked.resize(static_cast<std::size_t>(wanted));
-        std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.first < b.first; });
-
-        std::vector<PageRun> chosen;
-        for (const Ranked& one : ranked) {
-            if (!chosen.empty() && chosen.back().end() == one.first)
-                chosen.back().count += block(order);
-            else
-                chosen.push_back({one.first, block(order)});
-        }
-        // Only what is left of the runs stays.
-        std::sort(runs.begin(), runs.end(), [](const PageRun& a, const PageRun& b) { return a.first < b.first; });
-        std::vector<PageRun> left;
-        auto cut = chosen.begin();
-        for (PageRun run : runs) {
-            for (; cut != chosen.end() && cut->first < run.end(); ++cut) {
-                if (cut->first > run.first)
-                    left.push_back({run.first, cut->first - run.first});
-                run = {cut->end(), run.end() - cut->end()};
-            }
-            if (run.count > 0)
-                left.push_back(run);
-        }
-        runs = std::move(left);
-        const std::uint64_t over = static_cast<std::uint64_t>(wanted) * block(order) - pages;
-        if (cut_first)
-            chosen.front() = {chosen.front().first + over, chosen.front().count - over};
-        else
-            chosen.back().count -= over;
-        return chosen;
-    }
-
     KeyGroups build()
     {
         std::vector<PageRun> runs = best_.others;
@@ -523,7 +312,7 @@ class Search {
     }
 
     const GroupTerms& terms_;
-    std::uint64_t key_;
+    ShareChoice choice_;
     std::uint64_t entry_;
     Start start_; // of the best
     Solution best_;
@@ -534,45 +323,6 @@ class Search {
 std::optional<KeyGroups> choose_groups(std::span<const PageRun> runs, const GroupTerms& terms)
 {
     return Search{runs, terms}.run();
-}
-
-std::vector<std::uint32_t>
-cheapest_partition(std::size_t frames, std::size_t count,
-                   const std::function<std::optional<std::uint64_t>(std::uint32_t)>& cost_of)
-{
-    struct Best {
-        std::uint64_t cost = never;
-        std::uint32_t key = 0; // the one that holds the lowest page
-    };
-    const std::uint32_t all = std::uint32_t{1} << frames;
-    std::vector<std::uint64_t> keys(all, never);
-    std::vector<Best> best(all);
-    best[0].cost = 0;
-    std::uint32_t cheapest = 0;
-    for (std::uint32_t pages = 1; pages < all; ++pages) {
-        const auto members = static_cast<std::size_t>(std::popcount(pages));
-        if (members > count)
-            continue;
-        if (const auto cost = cost_of(pages))
-            keys[pages] = *cost;
-        const std::uint32_t lowest = pages & (~pages + 1);
-        const std::uint32_t others = pages ^ lowest;
-        for (std::uint32_t more = others;; more = (more - 1) & others) {
-            const std::uint32_t key = lowest | more;
-            const std::uint64_t rest = best[pages ^ key].cost;
-            if (keys[key] != never && rest != never && keys[key] + rest < best[pages].cost)
-                best[pages] = {.cost = keys[key] + rest, .key = key};
-            if (more == 0)
-                break;
-        }
-        if (members == count && best[pages].cost != never &&
-            (cheapest == 0 || best[pages].cost < best[cheapest].cost))
-            cheapest = pages;
-    }
-    std::vector<std::uint32_t> found;
-    for (std::uint32_t pages = cheapest; pages != 0; pages ^= best[pages].key)
-        found.push_back(best[pages].key);
-    return found;
 }
 
 } // namespace mrz

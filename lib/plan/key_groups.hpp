@@ -8,7 +8,6 @@
 #include <mrzone/plan.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -45,13 +44,5 @@ struct KeyGroups {
 //! worth it depends on the price of a page, and that on the orders: they are chosen in turn, until neither gets
 //! cheaper.
 std::optional<KeyGroups> choose_groups(std::span<const PageRun> runs, const GroupTerms& terms);
-
-//! The cheapest way to split \p count of \p frames pages into keys, by trying every one: for at most most_tried
-//! pages. \p cost_of says what a key over some pages costs, one bit a page; none if there is none. \return the keys'
-//! pages, one bit each; empty if there is no way.
-inline constexpr std::size_t most_tried = 10;
-std::vector<std::uint32_t>
-cheapest_partition(std::size_t frames, std::size_t count,
-                   const std::function<std::optional<std::uint64_t>(std::uint32_t)>& cost_of);
 
 } // namespace mrz

@@ -4,6 +4,7 @@
 #include "block_forms.hpp"
 #include "check.hpp"
 #include "key_groups.hpp"
+#include "key_splits.hpp"
 #include "pool_blocks.hpp"
 
 #include <algorithm>
@@ -224,7 +225,7 @@ class Cheapest {
             return options_.weights.mkey + options_.weights.mtt * choice->entries + options_.weights.indirect * klms;
         };
         std::vector<PageRun> pieces;
-        for (const std::uint32_t key : cheapest_partition(pool_.pages(), count_, cost_of)) {
+        for (const std::uint32_t key : cheapest_split(pool_.pages(), count_, cost_of)) {
             const PoolBlocks pool = pool_of(key);
             const BlockForms forms{pool, page_, static_cast<std::size_t>(std::popcount(key)), limits_};
             for (const PageRun& piece : forms.pieces(forms.best().value()))
