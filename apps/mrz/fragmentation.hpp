@@ -3,7 +3,7 @@
 //! How broken a pool's free memory is. No I/O.
 #pragma once
 
-#include "frames_note.hpp"
+#include "common/frames_note.hpp"
 
 #include "common/output.hpp"
 

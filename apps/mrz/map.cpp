@@ -2,7 +2,7 @@
 // mrz map: a picture of where hugepages lie.
 #include "commands.hpp"
 #include "map_look.hpp"
-#include "map_picture.hpp"
+#include "common/map_picture.hpp"
 #include "map_svg.hpp"
 
 #include "common/output.hpp"

@@ -3,7 +3,7 @@
 //! What mrz map looks at.
 #pragma once
 
-#include "map_view.hpp"
+#include "common/map_view.hpp"
 
 #include <cstddef>
 #include <string>

@@ -3,7 +3,7 @@
 //! A process's mappings as ranges. No I/O.
 #pragma once
 
-#include "map_view.hpp"
+#include "common/map_view.hpp"
 
 #include <mrzone/host.hpp>
 

@@ -3,7 +3,7 @@
 //! Hugepages as a drawing.
 #pragma once
 
-#include "map_view.hpp"
+#include "common/map_view.hpp"
 
 #include <string>
 

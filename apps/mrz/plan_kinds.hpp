@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/output.hpp"
-#include "frames_note.hpp"
+#include "common/frames_note.hpp"
 
 #include <mrzone/plan.hpp>
 

@@ -3,7 +3,7 @@
 //! Made-up ranges of 2-MiB pages.
 #pragma once
 
-#include "mrz/map_view.hpp"
+#include "common/map_view.hpp"
 
 #include <mrzone/frames.hpp>
 

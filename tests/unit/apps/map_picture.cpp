@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "map_layouts.hpp"
 
-#include "mrz/map_picture.hpp"
+#include "common/map_picture.hpp"
 #include "mrz/map_svg.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "map_layouts.hpp"
 
 #include "mrz/map_ranges.hpp"
-#include "mrz/map_view.hpp"
+#include "common/map_view.hpp"
 
 #include <gtest/gtest.h>
 

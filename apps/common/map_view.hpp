@@ -3,7 +3,7 @@
 //! Hugepages as a picture shows them: ranges, runs and rows. No I/O.
 #pragma once
 
-#include "common/output.hpp"
+#include "output.hpp"
 #include "frames_note.hpp"
 
 #include <mrzone/base.hpp>

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The loop that all engines share, compiled once an engine, so that it holds what that engine needs and no more.
+#pragma once
+
+#include "engine.hpp"
+
+#include <rte_branch_prediction.h>
+#include <rte_ethdev.h>
+
+#include <concepts>
+#include <vector>
+
+namespace mrz::testpmd {
+
+//! An engine that handles received packets. handle() gives how many packets are to be sent, which it moved to the
+//! front of the array; it frees the others, or keeps them. The array has room for max_burst.
+template <class E>
+concept Handler = requires(E engine, rte_mbuf** packets, std::uint16_t count)
+{
+    requires std::constructible_from<E, Stream&>;
+    {
+        engine.handle(packets, count)
+        } -> std::same_as<std::uint16_t>;
+};
+//! An engine that makes packets. make() gives how many, at most \p count.
+template <class E>
+concept Maker = requires(E engine, rte_mbuf** packets, std::uint16_t count)
+{
+    requires std::constructible_from<E, Stream&>;
+    {
+        engine.make(packets, count)
+        } -> std::same_as<std::uint16_t>;
+};
+
+namespace detail {
+
+inline void look_up(Stream& stream, rte_mbuf* const* packets, std::uint16_t count)
+{
+    std::uint64_t found = 0;
+    std::uint64_t missing = 0;
+    for (std::uint16_t i = 0; i < count; ++i)
+        for (const rte_mbuf* segment = packets[i]; segment != nullptr; segment = segment->next)
+            ++(stream.keys->find(rte_pktmbuf_mtod(segment, const void*), segment->data_len) ? found : missing);
+    stream.keys_found.add(found);
+    stream.keys_missing.add(missing);
+}
+
+inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
+{
+    const std::uint16_t sent = rte_eth_tx_burst(stream.tx_port, stream.tx_queue, packets, count);
+    stream.tx_packets.add(sent);
+    if (unlikely(sent < count)) {
+        stream.dropped.add(static_cast<std::uint64_t>(count - sent));
+        rte_pktmbuf_free_bulk(packets + sent, count - sent);
+    }
+}
+
+} // namespace detail
+
+template <class E, bool lookup>
+requires Handler<E> || Maker<E>
+void forward(std::span<Stream> streams, const std::atomic<bool>& stop)
+{
+    std::vector<E> engines;
+    engines.reserve(streams.size());
+    for (Stream& stream : streams)
+        engines.emplace_back(stream);
+    do {
+        for (std::size_t i = 0; i < engines.size(); ++i) {
+            Stream& stream = streams[i];
+            rte_mbuf* packets[max_burst];
+            std::uint16_t count = 0;
+            if constexpr (Handler<E>) {
+                count = rte_eth_rx_burst(stream.rx_port, stream.rx_queue, packets, stream.burst);
+                if (unlikely(count == 0))
+                    continue;
+                stream.rx_packets.add(count);
+                if constexpr (lookup)
+                    detail::look_up(stream, packets, count);
+                count = engines[i].handle(packets, count);
+            } else {
+                count = engines[i].make(packets, stream.burst);
+                if constexpr (lookup)
+                    detail::look_up(stream, packets, count);
+            }
+            if constexpr (E::sends) {
+                if (count > 0)
+                    detail::send(stream, packets, count);
+            }
+        }
+    } while (!stop.load(std::memory_order_relaxed));
+}
+
+//! \p E also says, as a constant, whether it sends.
+template <class E>
+constexpr Engine make_engine(std::string_view name, std::string_view what)
+{
+    return {.name = name,
+            .what = what,
+            .receives = Handler<E>,
+            .sends = E::sends,
+            .loop = forward<E, false>,
+            .loop_with_lookup = forward<E, true>};
+}
+
+} // namespace mrz::testpmd

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The pools that packets live in.
+#pragma once
+
+#include "key_search.hpp"
+
+#include "common/temporary_pool.hpp"
+
+#include <mrzone/zone.hpp>
+
+#include <rte_mempool.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mrz::testpmd {
+
+//! Where the memory of packets comes from.
+enum class PoolKind {
+    arena,        //!< Whole pools in an arena.
+    arena_extbuf, //!< Data in a zone of an arena, as pinned external buffers, and the rest of the pool beside it.
+    native,       //!< As DPDK does by itself.
+};
+std::string_view to_string(PoolKind kind) noexcept;
+
+struct MemoryOptions {
+    PoolKind kind = PoolKind::arena;
+    std::size_t page_size = std::size_t{2} << 20;
+    std::uint32_t buffers = 0;                             //!< 0: what the queues can hold, and what lcores keep.
+    std::uint16_t buffer_size = RTE_MBUF_DEFAULT_BUF_SIZE; //!< Bytes, headroom included.
+    std::uint32_t cache = 250;                             //!< Buffers that an lcore keeps for itself.
+    std::optional<std::string> device = {};                //!< Whose domain the arena is registered in.
+};
+
+struct PacketPool {
+    struct Free {
+        void operator()(rte_mempool* pool) const noexcept { rte_mempool_free(pool); }
+    };
+    PoolKind kind = PoolKind::native;
+    std::unique_ptr<rte_mempool, Free> pool;
+};
+
+//! What a port needs of its packets' memory.
+struct PoolNeed {
+    std::uint16_t port = 0;
+    std::string driver; //!< "net_af_packet".
+};
+
+//! All packet memory of the program; an arena for the kinds that need one. Owns it, and is to be destroyed when no
+//! port can use it any more, and before the EAL's end.
+class PacketMemory {
+  public:
+    //! \p buffers is how many each pool has where the options leave it open. Pools that no port needs are not made.
+    //! Throws Error: as Arena::build(), hugepages; unsupported (ENOTSUP) for a port that cannot take the kind.
+    PacketMemory(const MemoryOptions& options, const std::vector<PoolNeed>& ports, std::uint32_t buffers);
+    ~PacketMemory();
+    PacketMemory(const PacketMemory&) = delete;
+    PacketMemory& operator=(const PacketMemory&) = delete;
+
+    //! The pool that a port's packets come from.
+    [[nodiscard]] rte_mempool* pool_for(std::uint16_t port) const;
+    [[nodiscard]] PoolKind kind_for(std::uint16_t port) const;
+    [[nodiscard]] const std::vector<PacketPool>& pools() const noexcept { return pools_; }
+    //! None where every pool is native.
+    [[nodiscard]] Arena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
+    [[nodiscard]] const std::optional<Domain>& domain() const noexcept { return domain_; }
+    //! The keys to the arena in that domain. Only with a domain.
+    [[nodiscard]] const KeySearch* keys() const noexcept { return keys_ ? &*keys_ : nullptr; }
+
+  private:
+    rte_mempool* make(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+
+    std::optional<Domain> domain_;
+    std::optional<app::TemporaryPool> pages_;
+    std::optional<Arena> arena_;
+    std::optional<Zone> data_; //!< Of external buffers.
+    std::vector<PacketPool> pools_;
+    std::vector<std::pair<std::uint16_t, std::size_t>> of_port_; //!< Port, index of its pool.
+    std::optional<KeySearch> keys_;
+};
+
+} // namespace mrz::testpmd

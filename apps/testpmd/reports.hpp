@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! What the prompt shows, as text. Labels are testpmd's where it has them, since scripts read them.
+#pragma once
+
+#include "session.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mrz::testpmd {
+
+// reports_ports.cpp
+std::string port_info(const Session& session, const Port& port);
+std::string port_summary(const Session& session);
+std::string port_xstats(const Port& port);
+//! Shows rates since the last time it was asked for.
+class PortStatistics {
+  public:
+    std::string text(const Port& port);
+
+  private:
+    struct Last {
+        std::chrono::steady_clock::time_point when;
+        rte_eth_stats stats;
+    };
+    std::vector<std::pair<std::uint16_t, Last>> last_;
+};
+
+// reports_forwarding.cpp
+//! A block for each stream's ports, and the sum, in testpmd's form.
+std::string forward_statistics(const Session& session);
+//! What "start" is about to do: engine, lcores, streams.
+std::string forward_configuration(const Session& session);
+
+// reports_memory.cpp
+//! The arena's windows, sizes, keys, and how full its heap is.
+std::string arenas(Session& session);
+//! What keys over the pools cost, and beside them what the same pool of plain DPDK memory costs, of which one is
+//! made for a moment where the EAL has memory to spare.
+std::string plan(Session& session);
+//! A picture of the arena's windows.
+std::string map(Session& session);
+
+} // namespace mrz::testpmd

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A run of mrz-testpmd: its ports, their memory, and what the prompt's verbs do to them.
+#pragma once
+
+#include "forwarding.hpp"
+#include "options.hpp"
+#include "packet_memory.hpp"
+#include "port.hpp"
+
+#include <rte_ethdev.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mrz::testpmd {
+
+//! Used by the main thread alone. Made after the EAL's start, destroyed before its end; the ports are closed then.
+//! Whatever is refused throws Error, and nothing has changed.
+class Session {
+  public:
+    //! Takes all ports of the EAL, gives each its pool, maps the arena for those whose devices need it, starts them.
+    explicit Session(const Options& options);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    void start_forwarding(unsigned bursts_first = 0);
+    //! Does nothing where nothing forwards.
+    void stop_forwarding();
+
+    //! None: all. Refused while forwarding (busy).
+    void start_ports(std::optional<std::uint16_t> port = {});
+    void stop_ports(std::optional<std::uint16_t> port = {});
+    void close_ports(std::optional<std::uint16_t> port = {});
+
+    //! These count from the next start of forwarding, which they are refused during (busy).
+    void set_engine(std::string_view name);
+    void set_burst(std::uint16_t burst);
+    void set_shape(const PacketShape& shape);
+
+    void clear_port_stats(std::optional<std::uint16_t> port = {});
+    void clear_port_xstats(std::optional<std::uint16_t> port = {});
+    //! From now on forward_counts() counts from zero.
+    void clear_forward_stats();
+
+    //! Looks for ports that are gone, says so once for each, and goes on forwarding without them. To be called about
+    //! once a second. \return whether any port is left.
+    bool look_after_ports();
+
+    [[nodiscard]] const ForwardOptions& forward_options() const noexcept { return forward_; }
+    [[nodiscard]] const Forwarding& forwarding() const noexcept { return forwarding_; }
+    [[nodiscard]] std::span<const Port> ports() const noexcept { return ports_; }
+    //! Throws Error (invalid, ENODEV) naming the ports there are.
+    [[nodiscard]] const Port& port(std::uint16_t id) const;
+    [[nodiscard]] PacketMemory& memory() noexcept { return memory_; }
+
+    //! The counts of one stream since they were cleared.
+    struct Counts {
+        std::uint64_t rx_packets = 0;
+        std::uint64_t tx_packets = 0;
+        std::uint64_t dropped = 0;
+        std::uint64_t bad_ip_sum = 0;
+        std::uint64_t bad_l4_sum = 0;
+        std::uint64_t keys_found = 0;
+        std::uint64_t keys_missing = 0;
+    };
+    //! One for each of forwarding().streams().
+    [[nodiscard]] std::vector<Counts> forward_counts() const;
+
+  private:
+    PacketMemory memory_;
+    std::vector<Port> ports_;
+    ForwardOptions forward_;
+    Forwarding forwarding_;
+    std::vector<Counts> cleared_; //!< What the counters were then.
+};
+
+} // namespace mrz::testpmd
