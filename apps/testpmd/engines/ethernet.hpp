@@ -50,13 +50,16 @@ inline void swap_addresses(rte_mbuf* packet) noexcept
 {
     if (unlikely(packet->data_len < 2 * RTE_ETHER_ADDR_LEN))
         return;
+    // Twelve bytes turned by six, in registers and in either byte order.
     auto* bytes = rte_pktmbuf_mtod(packet, std::uint8_t*);
-    rte_ether_addr destination;
-    rte_ether_addr source;
-    std::memcpy(&destination, bytes, sizeof destination);
-    std::memcpy(&source, bytes + sizeof destination, sizeof source);
-    std::memcpy(bytes, &source, sizeof source);
-    std::memcpy(bytes + sizeof source, &destination, sizeof destination);
+    std::uint64_t first;
+    std::uint32_t last;
+    std::memcpy(&first, bytes, sizeof first);
+    std::memcpy(&last, bytes + sizeof first, sizeof last);
+    const std::uint64_t new_first = first >> 48 | first << 48 | std::uint64_t{last} << 16;
+    const auto new_last = static_cast<std::uint32_t>(first >> 16);
+    std::memcpy(bytes, &new_first, sizeof new_first);
+    std::memcpy(bytes + sizeof new_first, &new_last, sizeof new_last);
 }
 
 } // namespace mrz::testpmd
