@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define ALLOW_EXPERIMENTAL_API // rdline_new, rdline_free, rdline_get_opaque: there since 21.11, and stable
                                // since 23.11
 #include "line_editor.hpp"
 

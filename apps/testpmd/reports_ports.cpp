@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#define ALLOW_EXPERIMENTAL_API // rte_eth_link_speed_to_str: there since 20.11, and still called so
 #include "reports.hpp"
 
 #include "statistics_text.hpp"
