@@ -107,14 +107,6 @@ std::string set_mode(Subject& subject, const Words& words)
 
 std::string set_burst(Subject& subject, const Words& words)
 {
-    constexpr std::uint32_t most = max_burst;
-    if (words[2].number > most)
-        throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
-                                  .what = fmt::format("a burst of {} packets", words[2].number),
-                                  .limit = "packets of a burst",
-                                  .present = most,
-                                  .need = words[2].number,
-                                  .remedy = fmt::format("try: set burst {}", most)}};
     subject.session.set_burst(static_cast<std::uint16_t>(words[2].number));
     return fmt::format("Number of packets per burst set to {}\n", words[2].number);
 }
@@ -222,7 +214,7 @@ const Command commands[] = {
     {{"show config fwd|cores|rxtx", "which lcores forward from where to where; queues and bursts"},
      show_configuration},
     {{"set fwd <mode>", "what is done to packets, from the next start on"}, set_mode},
-    {{"set burst <count>", "packets that are received and sent at once, from the next start on"}, set_burst},
+    {{"set burst <packets>", "how many are received, and sent, at once, from the next start on"}, set_burst},
     {{"set txpkts <lengths>", "the segments of packets that are made, in bytes: 64, or 64,128"}, set_lengths},
     {{"show port info|stats|xstats|summary all", "what the ports are, and what they count"}, show_port},
     {{"show port info|stats|xstats|summary <port>", "the same of one port"}, show_port},

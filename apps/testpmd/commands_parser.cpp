@@ -118,10 +118,10 @@ namespace {
 
 Token make_token(std::string_view word, unsigned int offset, std::span<const CommandPattern> patterns)
 {
-    if (word == "<port>" || word == "<count>") {
+    if (word == "<port>" || word == "<packets>" || word == "<count>") {
         cmdline_parse_token_num_t token{};
         token.hdr = {.ops = &cmdline_token_num_ops, .offset = offset};
-        token.num_data.type = word == "<port>" ? RTE_UINT16 : RTE_UINT32;
+        token.num_data.type = word == "<count>" ? RTE_UINT32 : RTE_UINT16;
         return token;
     }
     StringToken token;

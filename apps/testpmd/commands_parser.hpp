@@ -18,7 +18,8 @@ namespace mrz::testpmd {
 //! How a command is written, of words:
 //!
 //!     word         itself, and "a|b" one of several
-//!     <port>       a number of 16 bits
+//!     <port>, <packets>
+//!                  a number of 16 bits
 //!     <count>      a number of 32 bits
 //!     <mode>       one word, for which completion proposes the forwarding engines
 //!     <command>    one word, for which completion proposes the first words of all commands

@@ -19,7 +19,6 @@
 #include <span>
 #include <utility>
 
-#include <poll.h>
 #include <unistd.h>
 
 namespace mrz::testpmd {
@@ -35,16 +34,16 @@ class EverySecond {
   public:
     explicit EverySecond(const std::function<void()>& call) : call_{call} {}
 
-    //! Milliseconds until the next call, 0 to 1000. Calls if it is time.
-    int next()
+    //! How long until the next call, at most a second. Calls if it is time.
+    std::chrono::milliseconds next()
     {
         const auto now = Clock::now();
         if (now >= due_) {
             call_();
             due_ = now + std::chrono::seconds{1};
         }
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(due_ - Clock::now()).count();
-        return static_cast<int>(std::max<std::int64_t>(left, 0));
+        return std::max(std::chrono::ceil<std::chrono::milliseconds>(due_ - Clock::now()),
+                        std::chrono::milliseconds{0});
     }
 
   private:
@@ -58,10 +57,9 @@ class EverySecond {
 std::size_t read_some(std::span<char> buffer, EverySecond& every_second)
 {
     for (;;) {
-        const int timeout = every_second.next();
+        const auto most = every_second.next();
         app::throw_if_interrupted();
-        pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-        if (::poll(&input, 1, timeout) <= 0)
+        if (!app::wait_readable_or(STDIN_FILENO, most))
             continue; // a signal, or a second has passed
         const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
         if (got >= 0)

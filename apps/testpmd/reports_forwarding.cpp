@@ -79,7 +79,9 @@ std::string forward_statistics(const Session& session)
                                          .tx_queue = streams[i].tx_queue},
                                         of_stream(counts[i]), kinds);
     ForwardCounts sum;
-    for (const auto& [port, port_counts] : ports) {
+    for (auto& [port, port_counts] : ports) {
+        const Session::Losses losses = session.losses(port);
+        port_counts += {.rx_dropped = losses.missed, .rx_errors = losses.errors, .rx_no_buffer = losses.no_buffer};
         text += port_forward_text(port, port_counts, kinds);
         sum += port_counts;
     }
