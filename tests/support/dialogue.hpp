@@ -17,12 +17,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <sys/pidfd.h>
+
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 #include <utility>
+#include <utmp.h>
 #include <vector>
 
 namespace mrz::test {
@@ -94,7 +96,8 @@ class Dialogue {
         }
         if (pid_ < 0)
             throw std::runtime_error{"cannot start " + arguments.front()};
-        ended_ = ::pidfd_open(pid_, 0);
+        // The header of glibc 2.36 cannot be linked with from C++.
+        ended_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
         ::close(in[0]);
         if (over == Over::terminal)
             slave_ = out[1];
@@ -139,13 +142,16 @@ class Dialogue {
         for (;;) {
             const std::size_t found = text_.find(wanted, heard_);
             if (found != std::string::npos) {
-                heard_ = found + wanted.size();
+                before_ = std::exchange(heard_, found + wanted.size());
                 return true;
             }
             if (!read_more(deadline))
                 return false;
         }
     }
+
+    //! What hear() last went through, to the end of what was wanted.
+    [[nodiscard]] std::string last_heard() const { return text_.substr(before_, heard_ - before_); }
 
     //! Waits for its end, and gives all that it said. One that does not end is killed: its status is 128 + SIGKILL.
     ProgramResult wait(std::chrono::milliseconds bound = patience)
@@ -223,6 +229,7 @@ class Dialogue {
     int status_ = 0;
     termios settings_{};
     std::string text_;
+    std::size_t before_ = 0; //!< Where the last hear() began, and where it ended.
     std::size_t heard_ = 0;
 };
 

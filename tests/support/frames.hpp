@@ -69,6 +69,12 @@ enum class Protocol : std::uint8_t {
     udp = 17,
 };
 
+inline constexpr std::size_t ip_checksum_at = ethernet_header + 10;
+//! Where the transport's header begins in a datagram() frame.
+inline std::size_t transport_at(bool six)
+{
+    return ethernet_header + (six ? 40 : 20);
+}
 //! Where the checksum lies within the transport's header.
 inline std::size_t checksum_at(Protocol protocol)
 {

@@ -8,13 +8,11 @@
 #include "support/dialogue.hpp"
 #include "support/network.hpp"
 #include "support/packet_socket.hpp"
-#include "support/pool_guard.hpp"
 
 #include <gmock/gmock.h>
 
 #include <charconv>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,9 +21,6 @@
 namespace mrz::test {
 
 using Words = std::vector<std::string>;
-
-//! Enough for every device here, and little enough to be quick.
-inline constexpr const char* few_buffers = "--total-num-mbufs=16384";
 
 class Testpmd : public MrzProgram {
   protected:
@@ -40,14 +35,10 @@ class Testpmd : public MrzProgram {
     }
     void TearDown() override
     {
-        pool.reset();
         if (!folder.empty())
             std::filesystem::remove_all(folder);
         MrzProgram::TearDown();
     }
-
-    //! What there is for EALs, and for pools that are native: the program itself only adds to it for arenas.
-    void give_hugepages(std::uint64_t pages = 128) { pool = std::make_unique<PoolGuard>(2_MiB, pages); }
 
     //! With two lcores also where there is one processor. \p lcores is how many.
     static Words command(const Words& eal, const Words& options, unsigned lcores = 2)
@@ -62,11 +53,13 @@ class Testpmd : public MrzProgram {
         words.insert(words.end(), options.begin(), options.end());
         return words;
     }
-    //! With a prompt, nothing on disk, and few buffers.
+    //! With a prompt, nothing on disk, and as many buffers as every device here can do with, unless \p options say.
     static Words interactive(Words eal, const Words& options)
     {
         eal.emplace_back("--in-memory");
-        Words all{"-i", few_buffers};
+        Words all{"-i"};
+        if (std::ranges::none_of(options, [](const auto& word) { return word.starts_with("--total-num-mbufs"); }))
+            all.emplace_back("--total-num-mbufs=16384");
         all.insert(all.end(), options.begin(), options.end());
         return command(eal, all);
     }
@@ -79,15 +72,39 @@ class Testpmd : public MrzProgram {
         // Commands are carried out one after another.
         program.say("show port stats all");
         ASSERT_TRUE(program.hear("NIC statistics for port " + std::to_string(ports - 1))) << program.text();
+        ASSERT_TRUE(program.hear("Tx-bps:")) << program.text();
     }
     //! Says "stop". \return what the program counted.
     static std::string stop(Dialogue& program)
     {
-        const std::size_t before = program.text().size();
         program.say("stop");
         EXPECT_TRUE(program.hear("Accumulated forward statistics")) << program.text();
+        const std::string ports = program.last_heard();
         EXPECT_TRUE(program.hear("Done.")) << program.text();
-        return program.text().substr(before);
+        return ports + program.last_heard();
+    }
+    //! Asks again and again until \p enough packets were counted at a port's device, received ("RX-packets") or sent.
+    static void wait_for_packets(Dialogue& program, unsigned port, const std::string& label, std::uint64_t enough)
+    {
+        const auto deadline = std::chrono::steady_clock::now() + patience;
+        for (std::uint64_t counted = 0; counted < enough;) {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << program.text();
+            program.say("show port stats " + std::to_string(port));
+            ASSERT_TRUE(program.hear("Tx-bps:")) << program.text();
+            counted = number_of(program.last_heard(), "NIC statistics", label);
+        }
+    }
+    //! Asks again and again until there is somebody at the other end of a port.
+    static void wait_for_link(Dialogue& program, unsigned port)
+    {
+        const auto deadline = std::chrono::steady_clock::now() + patience;
+        for (bool up = false; !up;) {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << program.text();
+            program.say("show port info " + std::to_string(port));
+            ASSERT_TRUE(program.hear("Link status: ")) << program.text();
+            ASSERT_TRUE(program.hear("\n")) << program.text();
+            up = program.last_heard().starts_with("up");
+        }
     }
     static void quit(Dialogue& program)
     {
@@ -114,20 +131,11 @@ class Testpmd : public MrzProgram {
     }
 
     std::filesystem::path folder; //!< Its own, for files of the test.
-
-  private:
-    std::unique_ptr<PoolGuard> pool;
 };
 
 //! Over kinds of pools.
 class TestpmdPools : public Testpmd, public testing::WithParamInterface<const char*> {
   protected:
-    void SetUp() override
-    {
-        Testpmd::SetUp();
-        if (!IsSkipped() && !HasFatalFailure())
-            give_hugepages();
-    }
     static std::string pools() { return pools_of(GetParam()); }
 };
 //! For INSTANTIATE_TEST_SUITE_P.

@@ -41,10 +41,10 @@ TEST_P(TestpmdVeth, ForwardsFramesOfEverySizeBetweenTwoHosts)
 TEST_P(TestpmdVeth, ForwardsJumboFrames)
 {
     const TwoHosts hosts{9000};
-    // A slot of the kernel's ring holds the frame and a header; a block holds slots.
+    // A slot of the ring that the kernel shares holds a frame and its header, and must fit the buffer, too.
     const std::string ring = ",blocksz=65536,framesz=16384,framecnt=256";
     Dialogue program{interactive({"--vdev=net_af_packet0,iface=m0" + ring, "--vdev=net_af_packet1,iface=m1" + ring},
-                                 {pools(), "--max-pkt-len=9014", "--mbuf-size=9344"}),
+                                 {pools(), "--mbuf-size=16640", "--total-num-mbufs=4096"}),
                      Dialogue::Over::pipes, [&] { hosts.middle.enter(); }};
     forward_everything(program, hosts, 9014, 127);
 }
@@ -67,7 +67,6 @@ class TestpmdRefused : public Testpmd {};
 
 TEST_F(TestpmdRefused, ExternalBuffersForXdpNameTheKindToUse)
 {
-    give_hugepages();
     const TwoHosts hosts;
     Dialogue program{interactive({"--vdev=net_af_xdp0,iface=m0"}, {pools_of("arena-extbuf")}), Dialogue::Over::pipes,
                      [&] { hosts.middle.enter(); }};
