@@ -83,11 +83,14 @@ class Testpmd : public MrzProgram {
         EXPECT_TRUE(program.hear("Done.")) << program.text();
         return ports + program.last_heard();
     }
+    //! Between two questions about the same thing: what is asked leaves the processor to what is waited for.
+    static void pause() { ::poll(nullptr, 0, 5); }
+
     //! Asks again and again until \p enough packets were counted at a port's device, received ("RX-packets") or sent.
     static void wait_for_packets(Dialogue& program, unsigned port, const std::string& label, std::uint64_t enough)
     {
         const auto deadline = std::chrono::steady_clock::now() + patience;
-        for (std::uint64_t counted = 0; counted < enough;) {
+        for (std::uint64_t counted = 0; counted < enough; pause()) {
             ASSERT_LT(std::chrono::steady_clock::now(), deadline) << program.text();
             program.say("show port stats " + std::to_string(port));
             ASSERT_TRUE(program.hear("Tx-bps:")) << program.text();
@@ -98,7 +101,7 @@ class Testpmd : public MrzProgram {
     static void wait_for_link(Dialogue& program, unsigned port)
     {
         const auto deadline = std::chrono::steady_clock::now() + patience;
-        for (bool up = false; !up;) {
+        for (bool up = false; !up; pause()) {
             ASSERT_LT(std::chrono::steady_clock::now(), deadline) << program.text();
             program.say("show port info " + std::to_string(port));
             ASSERT_TRUE(program.hear("Link status: ")) << program.text();
