@@ -54,7 +54,7 @@ TEST_P(TestpmdProcesses, AreJoinedByMemif)
 {
     const std::string memif = "--vdev=net_memif0,socket-abstract=no,socket=" + socket + ",role=";
     Dialogue near{interactive({file_port(), memif + "server"}, {pools()})};
-    ASSERT_TRUE(near.hear("testpmd>")) << near.text();
+    ASSERT_NO_FATAL_FAILURE(wait_until_ready(near));
     Dialogue far{interactive({memif + "client"}, {pools()})};
     go_and_come_back(near, far);
 }
@@ -62,7 +62,7 @@ TEST_P(TestpmdProcesses, AreJoinedByMemif)
 TEST_P(TestpmdProcesses, AreJoinedByVhostAndVirtioUser)
 {
     Dialogue near{interactive({file_port(), "--vdev=net_vhost0,iface=" + socket}, {pools()})};
-    ASSERT_TRUE(near.hear("testpmd>")) << near.text();
+    ASSERT_NO_FATAL_FAILURE(wait_until_ready(near));
     // The other side of a virtio-user port maps its memory by descriptors, of which there may be few.
     Dialogue far{interactive({"--single-file-segments", "--vdev=net_virtio_user0,path=" + socket + ",queue_size=256"},
                              {pools()})};

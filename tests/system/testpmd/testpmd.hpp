@@ -65,6 +65,12 @@ class Testpmd : public MrzProgram {
     }
     static std::string pools_of(const std::string& kind) { return "--mp-alloc=" + kind; }
 
+    //! Waits until commands are carried out, and so every port is started.
+    static void wait_until_ready(Dialogue& program)
+    {
+        program.say("show port info 0");
+        ASSERT_TRUE(program.hear("Link status: ")) << program.text();
+    }
     //! Says "start", and returns when that is done. Its ports are \p ports.
     static void start(Dialogue& program, unsigned ports, const std::string& how = "start")
     {
