@@ -20,6 +20,7 @@ struct Engine {
     std::string_view what; //!< A sentence for the help.
     bool receives = true;
     bool sends = true;
+    bool answers = false; //!< Its streams send to the port that they receive from, whatever the topology is.
     ForwardLoop loop = nullptr;
     ForwardLoop loop_with_lookup = nullptr; //!< Searches the key of each packet that is sent, or was received.
 };

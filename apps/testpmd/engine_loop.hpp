@@ -33,6 +33,19 @@ concept Maker = requires(E engine, rte_mbuf** packets, std::uint16_t count)
         } -> std::same_as<std::uint16_t>;
 };
 
+//! A maker that also empties its receive queue says so by a constant: the loop counts and frees what was received.
+template <class E>
+concept Drainer = Maker<E> && requires
+{
+    requires E::drains;
+};
+//! An engine whose streams are to send to the port that they receive from says so by a constant.
+template <class E>
+concept Answerer = requires
+{
+    requires E::answers;
+};
+
 namespace detail {
 
 inline void look_up(Stream& stream, rte_mbuf* const* packets, std::uint16_t count)
@@ -44,6 +57,19 @@ inline void look_up(Stream& stream, rte_mbuf* const* packets, std::uint16_t coun
             ++(stream.keys->find(rte_pktmbuf_mtod(segment, const void*), segment->data_len) ? found : missing);
     stream.keys_found.add(found);
     stream.keys_missing.add(missing);
+}
+
+template <bool lookup>
+void drain(Stream& stream)
+{
+    rte_mbuf* packets[max_burst];
+    const std::uint16_t count = rte_eth_rx_burst(stream.rx_port, stream.rx_queue, packets, stream.burst);
+    if (count == 0)
+        return;
+    stream.rx_packets.add(count);
+    if constexpr (lookup)
+        look_up(stream, packets, count);
+    rte_pktmbuf_free_bulk(packets, count);
 }
 
 inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
@@ -80,6 +106,8 @@ void forward(std::span<Stream> streams, const std::atomic<bool>& stop)
                     detail::look_up(stream, packets, count);
                 count = engines[i].handle(packets, count);
             } else {
+                if constexpr (Drainer<E>)
+                    detail::drain<lookup>(stream);
                 count = engines[i].make(packets, stream.burst);
                 if constexpr (lookup)
                     detail::look_up(stream, packets, count);
@@ -98,8 +126,9 @@ constexpr Engine make_engine(std::string_view name, std::string_view what)
 {
     return {.name = name,
             .what = what,
-            .receives = Handler<E>,
+            .receives = Handler<E> || Drainer<E>,
             .sends = E::sends,
+            .answers = Answerer<E>,
             .loop = forward<E, false>,
             .loop_with_lookup = forward<E, true>};
 }

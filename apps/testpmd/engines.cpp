@@ -7,7 +7,8 @@ namespace mrz::testpmd {
 
 std::span<const Engine* const> engines()
 {
-    static constexpr const Engine* all[] = {&io};
+    static constexpr const Engine* all[] = {&io,      &mac,      &macswap, &rxonly,         &txonly,
+                                            &flowgen, &icmpecho, &csum,    &five_tuple_swap};
     return all;
 }
 

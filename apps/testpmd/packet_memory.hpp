@@ -9,6 +9,7 @@
 
 #include <mrzone/zone.hpp>
 
+#include <rte_mbuf.h>
 #include <rte_mempool.h>
 
 #include <cstddef>
@@ -74,9 +75,12 @@ class PacketMemory {
     [[nodiscard]] const KeySearch* keys() const noexcept { return keys_ ? &*keys_ : nullptr; }
 
   private:
-    rte_mempool* make(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+    void build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+    void make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+    [[nodiscard]] std::size_t index_for(std::uint16_t port) const;
 
     std::optional<Domain> domain_;
+    std::optional<app::TemporaryPool> header_pages_; //!< Where the arena's pages are larger.
     std::optional<app::TemporaryPool> pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.

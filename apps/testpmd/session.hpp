@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mrz::testpmd {
@@ -47,9 +48,10 @@ class Session {
     //! From now on forward_counts() counts from zero.
     void clear_forward_stats();
 
-    //! Looks for ports that are gone, says so once for each, and goes on forwarding without them. To be called about
-    //! once a second. \return whether any port is left.
-    bool look_after_ports();
+    //! Whether what is behind some port was taken away; to be asked about once a second.
+    [[nodiscard]] bool any_vanished() const;
+    //! Closes such ports, says so, and goes on forwarding, counting anew, with those that are left, if any is.
+    void drop_vanished();
 
     [[nodiscard]] const ForwardOptions& forward_options() const noexcept { return forward_; }
     [[nodiscard]] const Forwarding& forwarding() const noexcept { return forwarding_; }
@@ -72,10 +74,17 @@ class Session {
     [[nodiscard]] std::vector<Counts> forward_counts() const;
 
   private:
+    Session(const Options& options, const std::vector<PoolNeed>& needs);
+    void check_shape(const PacketShape& shape) const;
+    void refuse_while_forwarding(std::string_view what) const;
+    std::vector<Port*> chosen(std::optional<std::uint16_t> port);
+    [[nodiscard]] std::vector<Counts> totals() const;
+
     PacketMemory memory_;
     std::vector<Port> ports_;
     ForwardOptions forward_;
     Forwarding forwarding_;
+    std::uint16_t buffer_size_;
     std::vector<Counts> cleared_; //!< What the counters were then.
 };
 

@@ -8,5 +8,13 @@
 namespace mrz::testpmd {
 
 extern const Engine io;
+extern const Engine mac;
+extern const Engine macswap;
+extern const Engine rxonly;
+extern const Engine txonly;
+extern const Engine flowgen;
+extern const Engine icmpecho;
+extern const Engine csum;
+extern const Engine five_tuple_swap;
 
 } // namespace mrz::testpmd
