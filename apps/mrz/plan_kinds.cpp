@@ -6,6 +6,7 @@
 
 #include "common/eal.hpp"
 #include "common/layout_file.hpp"
+#include "common/memory_layout.hpp"
 #include "common/pool_changes.hpp"
 #include "common/pool_request.hpp"
 #include "common/process_limits.hpp"

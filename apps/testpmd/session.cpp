@@ -23,7 +23,10 @@ std::vector<PoolNeed> needs_of_all_ports()
     std::vector<PoolNeed> needs;
     for (std::uint64_t id = next_port(0); id < RTE_MAX_ETHPORTS; id = next_port(id + 1)) {
         const auto port = static_cast<std::uint16_t>(id);
-        needs.push_back({.port = port, .driver = info_of(port).driver_name});
+        const int node = rte_eth_dev_socket_id(port);
+        needs.push_back({.port = port,
+                         .driver = info_of(port).driver_name,
+                         .node = node < 0 ? std::nullopt : std::optional{node}});
     }
     if (needs.empty())
         throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
@@ -45,6 +48,20 @@ std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& opt
     }
     buffers += rte_lcore_count() * (options.memory.cache * 3 / 2 + max_burst);
     return std::max(buffers, std::uint32_t{16384}) - 1; // pools are best one short of a power of two
+}
+
+Session::Losses losses_of(std::uint16_t port)
+{
+    rte_eth_stats stats = {};
+    if (rte_eth_stats_get(port, &stats) != 0)
+        return {};
+    return {.missed = stats.imissed, .errors = stats.ierrors, .no_buffer = stats.rx_nombuf};
+}
+
+// A device's counters may have been cleared since.
+std::uint64_t since(std::uint64_t now, std::uint64_t before)
+{
+    return now >= before ? now - before : now;
 }
 
 void map_for_all(Arena& arena, std::span<const Port> ports)
@@ -110,8 +127,10 @@ void Session::refuse_while_forwarding(std::string_view what) const
 
 void Session::start_forwarding(unsigned bursts_first)
 {
+    auto lost = all_losses();
     forwarding_.start(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr, bursts_first);
     cleared_.assign(forwarding_.streams().size(), {});
+    lost_before_ = std::move(lost);
 }
 
 void Session::stop_forwarding()
@@ -199,6 +218,7 @@ void Session::clear_port_xstats(std::optional<std::uint16_t> port)
 void Session::clear_forward_stats()
 {
     cleared_ = totals();
+    lost_before_ = all_losses();
 }
 
 bool Session::any_vanished() const
@@ -243,6 +263,26 @@ std::vector<Session::Counts> Session::totals() const
                           .keys_found = stream.keys_found.value(),
                           .keys_missing = stream.keys_missing.value()});
     return totals;
+}
+
+std::map<std::uint16_t, Session::Losses> Session::all_losses() const
+{
+    std::map<std::uint16_t, Losses> all;
+    for (const Port& port : ports_)
+        all[port.id()] = losses_of(port.id());
+    return all;
+}
+
+Session::Losses Session::losses(std::uint16_t port) const
+{
+    Losses losses = losses_of(port);
+    const auto before = lost_before_.find(port);
+    if (before == lost_before_.end())
+        return losses;
+    losses.missed = since(losses.missed, before->second.missed);
+    losses.errors = since(losses.errors, before->second.errors);
+    losses.no_buffer = since(losses.no_buffer, before->second.no_buffer);
+    return losses;
 }
 
 std::vector<Session::Counts> Session::forward_counts() const
