@@ -73,14 +73,15 @@ class Forwarder:
     """A process at whose prompt commands are typed."""
 
     def __init__(self, program, kind, options):
-        # To a terminal the answers come line by line, not when a buffer is full.
+        # At a terminal both show a prompt before they read, and answers come at once, not when a buffer is full.
         self.terminal, slave = pty.openpty()
         self.command = [program, "--vdev=net_null0,size=64", "--vdev=net_null1,size=64", "--no-pci", "--in-memory",
                         "--no-telemetry", "-l", options.lcores, "--", "-i", f"--mp-alloc={kind}",
                         f"--burst={options.burst}", f"--mbcache={options.mbcache}",
                         f"--total-num-mbufs={options.total_num_mbufs}", f"--rxd={options.rxd}",
                         f"--txd={options.txd}"]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=slave, stderr=slave)
+        self.process = subprocess.Popen(self.command, stdin=slave, stdout=slave, stderr=slave,
+                                        start_new_session=True)
         os.close(slave)
         self.text = ""
         self._wait_for(lambda text: "testpmd> " in text)
@@ -98,7 +99,6 @@ class Forwarder:
             if self.process.poll() is None:
                 self.process.kill()
             self.process.wait()
-            self.process.stdin.close()
             os.close(self.terminal)
         if kind is None and self.process.returncode != 0:
             raise SystemExit(f"{' '.join(self.command)}: exit status {self.process.returncode}\n{self.text}")
@@ -126,8 +126,7 @@ class Forwarder:
         return received if engine == "rxonly" else sent
 
     def _type(self, command):
-        self.process.stdin.write(command.encode() + b"\n")
-        self.process.stdin.flush()
+        os.write(self.terminal, command.encode() + b"\n")
 
     def _wait_for(self, done):
         self._read_until(lambda: done(self.text))
@@ -141,7 +140,8 @@ class Forwarder:
             except OSError:  # EIO: nobody holds the other side any more.
                 more = b""
                 self.process.wait(PATIENCE)
-            self.text += more.decode(errors="replace").replace("\r", "")
+            # Without what moves a cursor.
+            self.text += re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", more.decode(errors="replace"))
             if self.process.poll() is not None and not more and not done():
                 raise SystemExit(f"{' '.join(self.command)}: ended, exit status {self.process.returncode}\n{self.text}")
             if time.monotonic() > deadline:
