@@ -71,6 +71,7 @@ TEST_P(TestpmdCaptures, ComeOutWithRightChecksums)
                 write16(frame, transport_at(six) + checksum_at(protocol), random() | 1U);
                 if (!six)
                     write16(frame, ip_checksum_at, random());
+                ASSERT_NE(wrong_checksums(frame), "");
             }
     const std::vector<Frame> out = forward(frames, {"--forward-mode=csum"});
     ASSERT_EQ(out.size(), frames.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! What a person types, and a script.
+//! What a person types, and what a script does.
 #include "testpmd.hpp"
 
 #include <csignal>
@@ -125,49 +125,6 @@ TEST_F(TestpmdPrompt, SaysWhyAPortCannotBeHadAndGoesOn)
     ASSERT_NO_FATAL_FAILURE(start(program, 1));
     quit(program);
 }
-
-class TestpmdHeadless : public TestpmdPools {
-  protected:
-    static Words two_ports(const Words& options)
-    {
-        Words all{pools(), "--total-num-mbufs=16384"};
-        all.insert(all.end(), options.begin(), options.end());
-        return command({"--in-memory", "--vdev=net_null0", "--vdev=net_null1"}, all);
-    }
-};
-
-TEST_P(TestpmdHeadless, ForwardsUntilItIsToldToEndUnderLoad)
-{
-    for (const int signal : {SIGTERM, SIGINT}) {
-        Dialogue program{two_ports({"--stats-period=1", "--forward-mode=macswap"})};
-        program.close_input();
-        // Twice: it goes on by itself.
-        ASSERT_TRUE(program.hear("NIC statistics for port 1")) << program.text();
-        ASSERT_TRUE(program.hear("NIC statistics for port 1")) << program.text();
-        ASSERT_TRUE(program.hear("Tx-bps:")) << program.text();
-        EXPECT_GT(number_of(program.text(), "NIC statistics for port 1", "RX-packets"), 1000U);
-        ::kill(program.pid(), signal);
-        const ProgramResult result = program.wait();
-        EXPECT_EQ(result.status, 0) << result.out;
-        EXPECT_THAT(result.out, HasSubstr("Accumulated forward statistics"));
-    }
-}
-
-TEST_P(TestpmdHeadless, EndsWhereverInItsStartItIsToldTo)
-{
-    // Until it forwards, which it says by then, a signal means that there is nothing to say.
-    for (const char* const moment : {"EAL: Detected CPU", "EAL: Selected IOVA", "packet forwarding"}) {
-        Dialogue program{two_ports({})};
-        ASSERT_TRUE(program.hear(moment)) << program.text();
-        ::kill(program.pid(), SIGTERM);
-        const ProgramResult result = program.wait();
-        EXPECT_TRUE(result.status == 0 || result.status == 128 + SIGTERM) << result.status << result.out;
-        EXPECT_THAT(result.out, Not(HasSubstr("killed")));
-        ASSERT_EQ(pages(), before) << moment;
-    }
-}
-
-INSTANTIATE_TEST_SUITE_P(Pools, TestpmdHeadless, testing::Values("arena", "arena-extbuf", "native"), kind_name);
 
 } // namespace
 } // namespace mrz::test

@@ -3,6 +3,9 @@
 //! What is refused says what, which limit, and what would help; and leaves nothing behind.
 #include "testpmd.hpp"
 
+#include "support/pool_guard.hpp"
+
+#include <optional>
 #include <ostream>
 
 namespace mrz::test {
@@ -55,21 +58,34 @@ const Refusal refusals[] = {
     {"UnknownDomain", 2, null_ports, {"--domain=fly0"}, 7, {"fly0"}},
     {"UnknownKindOfPool", 2, null_ports, {"--mp-alloc=anon"}, 2, {"anon", "arena-extbuf"}},
     {"UnknownOption", 2, null_ports, {"--fly"}, 2, {"--fly", "--help"}},
-    {"OddPageSize", 2, null_ports, {"--arena-page=3M"}, 2, {"3"}},
+    {"OddPageSize", 2, null_ports, {"--arena-page=3M"}, 3, {"3 MiB", "2 MiB"}},
     {"MoreQueuesThanTheDevice", 2, {"--vdev=net_ring0"}, {"--rxq=17", "--txq=17"}, 2, {"--rxq", "16", "17"}},
-    {"LongerPacketsThanTheDevice",
-     2,
-     {"--vdev=net_null0"},
-     {"--max-pkt-len=65535", "--mbuf-size=65472", "--burst=513"},
-     2,
-     {"--burst", "512"}},
+    {"BurstOverTheMost", 2, null_ports, {"--burst=513"}, 2, {"--burst", "512"}},
     {"UnknownFile", 2, null_ports, {"-i", "--cmdline-file=/nonexistent/commands"}, 2, {"/nonexistent/commands"}},
-    {"MoreMemoryThanTheMachine", 2, null_ports, {"--total-num-mbufs=268435455"}, 3, {"GiB"}},
+    {"MoreMemoryThanTheMachine",
+     2,
+     null_ports,
+     {"--total-num-mbufs=268435455", "--mbuf-size=65472"},
+     3,
+     {"memory of this machine", "ask for less"}},
     {"UnknownDevice", 2, {"--vdev=net_fly0"}, {}, 7, {"EAL"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, TestpmdRefuses, testing::ValuesIn(refusals),
                          [](const auto& refusal) { return std::string{refusal.param.name}; });
+
+TEST_F(Testpmd, RefusedPagesSaysWhoMayHaveThem)
+{
+    std::optional<TakenPages> all;
+    if (const std::uint64_t available = read_pool(2_MiB).available(); available > 0)
+        all.emplace(2_MiB, available);
+    Words eal = null_ports;
+    eal.emplace_back("--in-memory");
+    Dialogue program{command(eal, {}), Dialogue::Over::pipes, become_nobody};
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.status, 5) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("mrz pools set"));
+}
 
 } // namespace
 } // namespace mrz::test

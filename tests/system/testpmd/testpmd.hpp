@@ -30,16 +30,19 @@ class Testpmd : public MrzProgram {
         if (IsSkipped() || HasFatalFailure())
             return;
         MRZ_REQUIRE(!NetworkNamespace::program().empty(), "ip(8) is missing (Debian: iproute2)");
-        folder = "/tmp/mrz-testpmd-" + std::to_string(::getpid());
+        folder = "/tmp/" + prefix();
         std::filesystem::create_directory(folder);
     }
     void TearDown() override
     {
         if (!folder.empty())
             std::filesystem::remove_all(folder);
+        EXPECT_FALSE(std::filesystem::exists("/var/run/dpdk/" + prefix())) << "the EAL's folder was left behind";
         MrzProgram::TearDown();
     }
 
+    //! Of the EAL's own files.
+    static std::string prefix() { return "mrz-testpmd-" + std::to_string(::getpid()); }
     //! With two lcores also where there is one processor. \p lcores is how many.
     static Words command(const Words& eal, const Words& options, unsigned lcores = 2)
     {
@@ -47,7 +50,8 @@ class Testpmd : public MrzProgram {
         std::string places;
         for (unsigned lcore = 0; lcore < lcores; ++lcore)
             places += (places.empty() ? "" : ",") + std::to_string(lcore) + "@" + std::to_string(lcore % processors);
-        Words words{std::getenv("MRZ_TESTPMD"), "--lcores=" + places, "--no-pci", "--no-telemetry"};
+        Words words{std::getenv("MRZ_TESTPMD"), "--lcores=" + places, "--no-pci", "--no-telemetry",
+                    "--file-prefix=" + prefix()};
         words.insert(words.end(), eal.begin(), eal.end());
         words.emplace_back("--");
         words.insert(words.end(), options.begin(), options.end());

@@ -75,33 +75,56 @@ TEST_F(TestpmdRefused, ExternalBuffersForXdpNameTheKindToUse)
     EXPECT_THAT(result.out, HasSubstr("--mp-alloc=arena"));
 }
 
-class TestpmdVanished : public TestpmdPools {};
-
-TEST_P(TestpmdVanished, PortIsSaidOnceAndTheOthersGoOn)
+TEST_F(TestpmdRefused, PacketsLongerThanADeviceTakesNameItsLimit)
 {
     const TwoHosts hosts;
-    const PacketSocket right{hosts.right, "r0"};
-    Dialogue program{interactive({"--vdev=net_af_packet0,iface=m0", "--vdev=net_af_packet1,iface=m1"},
-                                 {pools(), "--port-topology=loop"}),
-                     Dialogue::Over::pipes, [&] { hosts.middle.enter(); }};
+    Dialogue program{interactive({"--vdev=net_af_packet0,iface=m0"}, {"--max-pkt-len=9018"}), Dialogue::Over::pipes,
+                     [&] { hosts.middle.enter(); }};
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.status, 2) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("1518"));
+    EXPECT_THAT(result.out, HasSubstr("9018"));
+}
+
+class TestpmdVanished : public TestpmdPools {
+  protected:
+    //! Ports that \p device makes of m0 and m1, each of which sends back what it receives.
+    static void expect_one_to_vanish(const std::string& device)
     {
-        const PacketSocket left{hosts.left, "l0"};
-        ASSERT_NO_FATAL_FAILURE(start(program, 2));
-        expect_to_arrive(left, left, frames_of_sizes(60, 260, 10, 1));
-        for (int i = 0; i < 500; ++i)
-            left.send(random_frame(1000, 1)); // so that it vanishes with frames on their way
+        const TwoHosts hosts;
+        const PacketSocket right{hosts.right, "r0"};
+        Dialogue program{interactive({"--vdev=" + device + "0,iface=m0", "--vdev=" + device + "1,iface=m1"},
+                                     {pools(), "--port-topology=loop"}),
+                         Dialogue::Over::pipes, [&] { hosts.middle.enter(); }};
+        {
+            const PacketSocket left{hosts.left, "l0"};
+            ASSERT_NO_FATAL_FAILURE(start(program, 2));
+            ASSERT_NO_FATAL_FAILURE(expect_to_arrive(left, left, frames_of_sizes(60, 260, 10, 1)));
+            for (int i = 0; i < 500; ++i)
+                left.send(random_frame(1000, 1)); // so that it vanishes with frames on their way
+        }
+        hosts.left.ip("link del l0");
+        ASSERT_TRUE(program.hear("port 0 (" + device + ") is gone")) << program.text();
+        const std::vector<Frame> frames = frames_of_sizes(60, 1514, 10, 1);
+        ASSERT_NO_FATAL_FAILURE(expect_to_arrive(right, right, frames)) << program.text();
+        program.say("show port info 1");
+        EXPECT_TRUE(program.hear("MAC address")) << program.text();
+        const std::string text = stop(program);
+        EXPECT_EQ(forwarded(text, 1, "TX-packets"), frames.size()) << text;
+        quit(program);
+        const std::size_t said = program.text().find("is gone");
+        EXPECT_EQ(program.text().find("is gone", said + 1), std::string::npos) << program.text();
     }
-    hosts.left.ip("link del l0");
-    ASSERT_TRUE(program.hear("port 0")) << program.text();
-    ASSERT_TRUE(program.hear("gone")) << program.text();
-    expect_to_arrive(right, right, frames_of_sizes(60, 1514, 10, 1));
-    program.say("show port info 1");
-    EXPECT_TRUE(program.hear("MAC address")) << program.text();
-    const std::string text = stop(program);
-    EXPECT_EQ(forwarded(text, 1, "TX-packets"), frames_of_sizes(60, 1514, 10, 1).size()) << text;
-    quit(program);
-    const std::size_t said = program.text().find("gone");
-    EXPECT_EQ(program.text().find("is gone", said + 4), std::string::npos) << program.text();
+};
+
+TEST_P(TestpmdVanished, PortIsSaidOnceAndTheOtherGoesOn)
+{
+    expect_one_to_vanish("net_af_packet");
+}
+
+TEST_P(TestpmdVanished, PortOfXdpIsSaidOnceAndTheOtherGoesOn)
+{
+    expect_one_to_vanish("net_af_xdp");
 }
 
 INSTANTIATE_TEST_SUITE_P(Pools, TestpmdVanished, testing::Values("arena", "native"), kind_name);
