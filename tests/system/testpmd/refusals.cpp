@@ -55,7 +55,7 @@ const Refusal refusals[] = {
     {"UnknownDomain", 2, null_ports, {"--domain=fly0"}, 7, {"fly0"}},
     {"UnknownKindOfPool", 2, null_ports, {"--mp-alloc=anon"}, 2, {"anon", "arena-extbuf"}},
     {"UnknownOption", 2, null_ports, {"--fly"}, 2, {"--fly", "--help"}},
-    {"OddPageSize", 2, null_ports, {"--arena-page=3M"}, 2, {"3"}},
+    {"OddPageSize", 2, null_ports, {"--arena-page=3M"}, 3, {"3 MiB", "use one of"}},
     {"MoreQueuesThanTheDevice", 2, {"--vdev=net_ring0"}, {"--rxq=17", "--txq=17"}, 2, {"--rxq", "16", "17"}},
     {"LongerPacketsThanTheDevice",
      2,
