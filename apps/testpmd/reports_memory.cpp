@@ -252,8 +252,10 @@ std::string plan(Session& session)
 {
     PacketMemory& memory = session.memory();
     const Limits limits = limits_of(memory);
-    std::string text = fmt::format("Entries are those of one direct key for each range, as {} registers\n",
-                                   memory.domain() ? memory.domain()->name() : "the kernel's largest page");
+    std::string text =
+        memory.domain()
+            ? fmt::format("Entries of one direct key a range, with the pages that {} has\n", memory.domain()->name())
+            : "Entries of one direct key a range, with the largest pages that this kernel registers\n";
     for (const PacketPool& pool : memory.pools())
         text += plan_of(memory, pool, limits);
     return text;
