@@ -42,10 +42,11 @@ std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const P
                                   .what = "forwarding",
                                   .limit = "no port is started",
                                   .remedy = "try: port start all"}};
+    const Topology topology = options.engine->answers ? Topology::loop : options.topology;
     std::vector<Stream> streams;
     for (std::size_t i = 0; i < started.size(); ++i) {
         const Port& from = *started[i];
-        const Port& to = *started[destination(i, started.size(), options.topology)];
+        const Port& to = *started[destination(i, started.size(), topology)];
         const std::uint16_t receiving = options.engine->receives ? from.options().rx_queues : most_queues;
         const std::uint16_t sending = options.engine->sends ? to.options().tx_queues : most_queues;
         const auto peer = options.peers.find(to.id());

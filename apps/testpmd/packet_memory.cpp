@@ -37,6 +37,13 @@ PoolKind kind_for_driver(const PoolNeed& need, PoolKind asked)
     return asked;
 }
 
+// Where all devices are near to one node.
+std::optional<int> common_node(const std::vector<PoolNeed>& ports)
+{
+    const auto same = [&ports](const PoolNeed& need) { return need.node == ports.front().node; };
+    return std::ranges::all_of(ports, same) ? ports.front().node : std::nullopt;
+}
+
 // Bytes that a pool of whole packets takes: objects that do not cross pages, its ring, its lcores' caches.
 std::size_t bytes_of_pool(std::uint32_t buffers, std::size_t object, std::size_t page_size)
 {
@@ -109,36 +116,34 @@ PacketMemory::PacketMemory(const MemoryOptions& options, const std::vector<PoolN
 {
     if (options.buffers != 0)
         buffers = options.buffers;
-    std::set<PoolKind> kinds;
     for (const PoolNeed& need : ports)
-        kinds.insert(kind_for_driver(need, options.kind));
+        kinds_.emplace(need.port, kind_for_driver(need, options.kind));
+    std::set<PoolKind> kinds;
+    for (const auto& [port, kind] : kinds_)
+        kinds.insert(kind);
     for (const PoolKind kind : kinds) {
         if (kind != PoolKind::native)
-            build_arena(kind, options, buffers);
+            build_arena(kind, options, buffers, common_node(ports));
         make_pool(kind, options, buffers);
-    }
-    for (const PoolNeed& need : ports) {
-        const PoolKind kind = need.driver == "net_virtio_user" ? PoolKind::native : options.kind;
-        const auto pool = std::ranges::find(pools_, kind, &PacketPool::kind);
-        of_port_.emplace_back(need.port, static_cast<std::size_t>(pool - pools_.begin()));
     }
 }
 
 PacketMemory::~PacketMemory() = default;
 
-void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers)
+void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers,
+                               std::optional<int> node)
 {
     const std::size_t size = arena_bytes(kind, options, buffers);
     app::check_machine_has(size);
-    ArenaOptions arena{.size = size, .page_size = options.page_size};
+    ArenaOptions arena{.size = size, .page_size = options.page_size, .node = node};
     if (options.device) {
         domain_ = Domain::open(*options.device);
         arena.domains = {*domain_};
     }
     if (options.page_size != Window::header_size)
-        header_pages_.emplace(Window::header_size, std::nullopt, 1);
+        header_pages_.emplace(Window::header_size, node, 1);
     // As many again, so that the placement has a choice.
-    pages_.emplace(options.page_size, std::nullopt, 2 * (size / options.page_size) + 1);
+    pages_.emplace(options.page_size, node, 2 * (size / options.page_size) + 1);
     arena_ = Arena::build("testpmd", arena);
     if (domain_)
         keys_.emplace(keyed(*arena_, *domain_));
@@ -163,18 +168,17 @@ void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::u
 
 rte_mempool* PacketMemory::pool_for(std::uint16_t port) const
 {
-    return pools_.at(index_for(port)).pool.get();
+    return of_port(port).pool.get();
 }
 
 PoolKind PacketMemory::kind_for(std::uint16_t port) const
 {
-    return pools_.at(index_for(port)).kind;
+    return of_port(port).kind;
 }
 
-std::size_t PacketMemory::index_for(std::uint16_t port) const
+const PacketPool& PacketMemory::of_port(std::uint16_t port) const
 {
-    const auto found = std::ranges::find(of_port_, port, [](const auto& pair) { return pair.first; });
-    return found == of_port_.end() ? pools_.size() : found->second;
+    return *std::ranges::find(pools_, kinds_.at(port), &PacketPool::kind);
 }
 
 } // namespace mrz::testpmd

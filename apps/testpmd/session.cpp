@@ -23,7 +23,10 @@ std::vector<PoolNeed> needs_of_all_ports()
     std::vector<PoolNeed> needs;
     for (std::uint64_t id = next_port(0); id < RTE_MAX_ETHPORTS; id = next_port(id + 1)) {
         const auto port = static_cast<std::uint16_t>(id);
-        needs.push_back({.port = port, .driver = info_of(port).driver_name});
+        const int node = rte_eth_dev_socket_id(port);
+        needs.push_back({.port = port,
+                         .driver = info_of(port).driver_name,
+                         .node = node < 0 ? std::nullopt : std::optional{node}});
     }
     if (needs.empty())
         throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
