@@ -191,7 +191,7 @@ std::string how_to_give(const rte_mempool& pool)
     // A page more than its objects: its ring, and the heap's own.
     const std::uint64_t pages = (bytes + page_size - 1) / page_size + 2;
     const std::uint64_t total = read_pool(page_size).total + pages;
-    return fmt::format("{}; try: mrz pools set {}", need,
+    return fmt::format("{}; try: mrz pools set {}, and no --socket-limit", need,
                        app::to_string(app::PoolRequest{.page_size = page_size, .node = {}, .pages = total}));
 }
 
