@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan_kinds.hpp"
 
-#include "arena_pages.hpp"
 #include "memory_kinds.hpp"
 
+#include "common/arena_pages.hpp"
 #include "common/eal.hpp"
 #include "common/layout_file.hpp"
 #include "common/memory_layout.hpp"

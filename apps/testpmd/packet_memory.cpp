@@ -3,7 +3,6 @@
 
 #include "external_buffers.hpp"
 
-#include "common/arena_size.hpp"
 #include "common/output.hpp"
 
 #include <fmt/format.h>
@@ -134,16 +133,13 @@ void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std:
                                std::optional<int> node)
 {
     const std::size_t size = arena_bytes(kind, options, buffers);
-    app::check_machine_has(size);
     ArenaOptions arena{.size = size, .page_size = options.page_size, .node = node};
     if (options.device) {
         domain_ = Domain::open(*options.device);
         arena.domains = {*domain_};
     }
-    if (options.page_size != Window::header_size)
-        header_pages_.emplace(Window::header_size, node, 1);
-    // As many again, so that the placement has a choice.
-    pages_.emplace(options.page_size, node, 2 * (size / options.page_size) + 1);
+    pages_.emplace(app::reserve_for_arena(size, options.page_size, node));
+    arena.surplus = app::surplus_for(size, options.page_size);
     arena_ = Arena::build("testpmd", arena);
     if (domain_)
         keys_.emplace(keyed(*arena_, *domain_));

@@ -5,7 +5,7 @@
 
 #include "key_search.hpp"
 
-#include "common/temporary_pool.hpp"
+#include "common/arena_pages.hpp"
 
 #include <mrzone/zone.hpp>
 
@@ -82,8 +82,7 @@ class PacketMemory {
     [[nodiscard]] const PacketPool& of_port(std::uint16_t port) const;
 
     std::optional<Domain> domain_;
-    std::optional<app::TemporaryPool> header_pages_; //!< Where the arena's pages are larger.
-    std::optional<app::TemporaryPool> pages_;
+    std::optional<app::ArenaPages> pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
     std::vector<PacketPool> pools_;

@@ -78,7 +78,7 @@ class Icmpecho {
         auto& ip = *header_at<rte_ipv4_hdr>(packet, headers.l2_length);
         const rte_be32_t requester = ip.src_addr;
         const std::uint32_t asked = rte_be_to_cpu_32(ip.dst_addr);
-        if (RTE_IS_IPV4_MCAST(asked) || asked == RTE_IPV4_BROADCAST) {
+        if (RTE_IS_IPV4_MCAST(asked) || asked == INADDR_BROADCAST) {
             ip.src_addr = neighbour_of(requester);
             ip.dst_addr = requester;
             ip.hdr_checksum = 0;

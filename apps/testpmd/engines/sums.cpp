@@ -42,29 +42,41 @@ std::uint16_t pseudo_header(rte_mbuf* packet, const Headers& headers, std::uint1
     return rte_ipv6_phdr_cksum(&ip, 0);
 }
 
+//! Calls \p each with the bytes that lie in each segment. (rte_raw_cksum_mbuf() of 22.11 cuts a segment's sum to 16
+//! bits before it folds it, where an odd number of bytes is before it.)
+template <class F>
+void for_each_piece(const rte_mbuf* packet, std::size_t offset, std::size_t length, F each)
+{
+    for (const rte_mbuf* segment = packet; segment != nullptr && length > 0; segment = segment->next) {
+        const std::size_t skipped = std::min<std::size_t>(offset, segment->data_len);
+        const std::size_t here = std::min<std::size_t>(length, segment->data_len - skipped);
+        if (here > 0)
+            each(rte_pktmbuf_mtod_offset(segment, const std::uint8_t*, skipped), here);
+        offset -= skipped;
+        length -= here;
+    }
+}
+
 } // namespace
 
 std::uint16_t transport_sum(rte_mbuf* packet, const Headers& headers, std::uint16_t length) noexcept
 {
-    std::uint16_t bytes = 0;
-    rte_raw_cksum_mbuf(packet, static_cast<std::uint32_t>(headers.l4_offset()), length, &bytes);
-    const auto sum =
-        static_cast<std::uint16_t>(~folded(std::uint32_t{bytes} + pseudo_header(packet, headers, length)));
+    std::uint64_t total = pseudo_header(packet, headers, length);
+    std::size_t done = 0;
+    for_each_piece(packet, headers.l4_offset(), length, [&](const std::uint8_t* data, std::size_t size) {
+        const std::uint16_t sum = rte_raw_cksum(data, size);
+        total += done % 2 == 0 ? sum : rte_bswap16(sum); // RFC 1071, section 2 (B)
+        done += size;
+    });
+    const auto sum = static_cast<std::uint16_t>(~folded(total));
     return sum == 0 && headers.protocol == IPPROTO_UDP ? std::uint16_t{0xffff} : sum; // 0 would say: no sum
 }
 
 std::uint32_t sctp_sum(rte_mbuf* packet, const Headers& headers, std::uint16_t length) noexcept
 {
     std::uint32_t crc = UINT32_MAX;
-    std::size_t skip = headers.l4_offset();
-    std::size_t left = length;
-    for (rte_mbuf* segment = packet; segment != nullptr && left > 0; segment = segment->next) {
-        const std::size_t skipped = std::min<std::size_t>(skip, segment->data_len);
-        const std::size_t here = std::min<std::size_t>(left, segment->data_len - skipped);
-        crc = crc_over(rte_pktmbuf_mtod_offset(segment, const std::uint8_t*, skipped), here, crc);
-        skip -= skipped;
-        left -= here;
-    }
+    for_each_piece(packet, headers.l4_offset(), length,
+                   [&](const std::uint8_t* data, std::size_t size) { crc = crc_over(data, size, crc); });
     return rte_cpu_to_le_32(~crc);
 }
 

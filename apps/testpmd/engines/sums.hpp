@@ -9,11 +9,12 @@
 
 namespace mrz::testpmd {
 
-//! A sum of a few 16-bit words as one word, in ones' complement.
-constexpr std::uint16_t folded(std::uint32_t sum) noexcept
+//! A sum of 16-bit words as one word, in ones' complement.
+constexpr std::uint16_t folded(std::uint64_t sum) noexcept
 {
-    sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<std::uint16_t>((sum & 0xffff) + (sum >> 16));
+    while (sum > 0xffff)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<std::uint16_t>(sum);
 }
 
 //! TCP's or UDP's checksum over \p length bytes from the layer's beginning, and the pseudo-header, as it is to be
