@@ -132,6 +132,7 @@ PacketMemory::~PacketMemory() = default;
 void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers,
                                std::optional<int> node)
 {
+    read_pool(options.page_size, node); // refuses a page size that this kernel lacks
     const std::size_t size = arena_bytes(kind, options, buffers);
     ArenaOptions arena{.size = size, .page_size = options.page_size, .node = node};
     if (options.device) {

@@ -45,7 +45,7 @@ cp -r "$source_root/doc/examples/cpp" "$work/cpp"
 
 echo "== C"
 cd "$work/c"
-for example in pool_from_arena zone_with_keys; do
+for example in pool_from_arena skeleton_forwarding zone_with_keys; do
     # shellcheck disable=SC2046 # words are wanted
     cc -Wall -Wextra -Werror -o "$example" "$example.c" $(pkg-config --cflags --libs mrzone libdpdk)
 done
@@ -72,6 +72,35 @@ done
 run "$work/c/zone_with_keys"
 grep -Eq '^for peers: 33554432 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
 grep -Eq '^for work requests here: lkey 0x[0-9a-f]+$' "$work/output"
+
+echo "== skeleton_forwarding"
+# Three packets on the one port's file, which are to leave by the other's, byte for byte.
+pcap_header='\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0'
+packet_header='\0\0\0\0\0\0\0\0\x40\0\0\0\x40\0\0\0'
+printf %b "$pcap_header" | tee "$work/in.pcap" >"$work/empty.pcap"
+for i in 1 2 3; do
+    printf %b "$packet_header" >>"$work/in.pcap"
+    printf '%064d' "$i" | tee -a "$work/payload" >>"$work/in.pcap"
+done
+ldd "$work/c/skeleton_forwarding" | grep -F "libmrzone.so.0 => $LD_LIBRARY_PATH/"
+"$work/c/skeleton_forwarding" --in-memory --no-pci --no-telemetry -l 0 --log-level error \
+    --vdev="net_pcap0,rx_pcap=$work/in.pcap,tx_pcap=$work/back.pcap" \
+    --vdev="net_pcap1,rx_pcap=$work/empty.pcap,tx_pcap=$work/out.pcap" >"$work/output" &
+forwarder=$!
+# A record is a header of 16 bytes and the packet; the file begins with one of 24.
+for ((tries = 0; tries < 600; tries++)); do
+    [ "$(stat -c %s "$work/out.pcap" 2>/dev/null || echo 0)" -lt $((24 + 3 * (16 + 64))) ] || break
+    kill -0 "$forwarder" || break
+    sleep 0.1
+done
+kill -TERM "$forwarder"
+wait "$forwarder"
+cat "$work/output"
+grep -Eq '1 key, [0-9]+ entr(y|ies) of ' "$work/output"
+grep -qx '3 packets forwarded' "$work/output"
+for i in 0 1 2; do
+    tail -c +$((24 + i * 80 + 16 + 1)) "$work/out.pcap" | head -c 64
+done | cmp - "$work/payload"
 
 echo "== manual"
 # Every call is found by its own name.
