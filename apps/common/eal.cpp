@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <sched.h>
+#include <unistd.h>
 
 namespace mrz::app {
 namespace {
@@ -43,7 +44,8 @@ void remove_folder(const std::filesystem::path& folder)
 [[noreturn]] void refuse(int error_number)
 {
     Cause cause{.what = "starting DPDK's EAL", .limit = rte_strerror(error_number), .remedy = {}};
-    switch (error_number) {
+    // How it says that there are no hugepages, too.
+    switch (error_number == EACCES && ::geteuid() == 0 ? ENOMEM : error_number) {
     case EACCES:
     case EPERM:
         cause.trouble = Trouble::permission;
@@ -75,9 +77,10 @@ Eal::Eal(const EalOptions& options)
 {
     // Before the first message: once started, the EAL's console is standard output, which is for results.
     rte_openlog_stream(stderr);
-    std::vector<std::string> arguments{program_invocation_short_name, lcores(), "--no-pci", "--no-telemetry",
-                                       "--log-level=error"};
-    if (options.in_memory) {
+    std::vector<std::string> arguments{program_invocation_short_name};
+    if (options.defaults)
+        arguments.insert(arguments.end(), {lcores(), "--no-pci", "--no-telemetry", "--log-level=error"});
+    if (options.in_memory && options.defaults) {
         arguments.emplace_back("--in-memory");
         // The EAL makes this folder all the same. No two programs disagree about what is in it: nothing.
         arguments.emplace_back("--file-prefix=mrz");

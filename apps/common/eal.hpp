@@ -12,11 +12,14 @@ namespace mrz::app {
 struct EalOptions {
     //! No files, no secondary processes, nothing left behind after a kill.
     bool in_memory = true;
-    //! Handed to the EAL after the program's own arguments, so that they win.
+    //! No PCI devices, no telemetry, one lcore on all processors, errors only. False for a program whose user gives
+    //! the EAL's arguments: these are then all there are.
+    bool defaults = true;
+    //! Handed to the EAL after the defaults, so that they win.
     std::vector<std::string> arguments{};
 };
 
-//! A running EAL; there can be one in the life of a process. Its messages go to standard error, errors only. The
+//! A running EAL; there can be one in the life of a process. Its messages go to standard error. With defaults the
 //! calling thread becomes the main lcore and keeps its processors. Not thread-safe.
 class Eal {
   public:

@@ -29,6 +29,17 @@ sigset_t block_watched() noexcept
     return before;
 }
 
+bool wait_readable(int fd, const timespec* most) noexcept
+{
+    const sigset_t before = block_watched();
+    pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+    bool readable = false;
+    if (caught == 0)
+        readable = ppoll(&one, 1, most, &before) > 0; // what is wrong with the descriptor, reading it says
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return readable;
+}
+
 } // namespace
 
 void watch_signals()
@@ -61,14 +72,15 @@ void throw_if_interrupted()
 void wait_readable(int fd)
 {
     throw_if_interrupted();
-    {
-        const sigset_t before = block_watched();
-        pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
-        if (caught == 0)
-            ppoll(&one, 1, nullptr, &before); // what is wrong with the descriptor, reading it says
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
+    wait_readable(fd, nullptr);
     throw_if_interrupted();
+}
+
+bool wait_readable_or(int fd, std::chrono::milliseconds most) noexcept
+{
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
+    const timespec time{.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds{most - seconds}.count()};
+    return wait_readable(fd, &time);
 }
 
 HeldSignals::HeldSignals() noexcept : before_{block_watched()}

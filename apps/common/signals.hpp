@@ -3,6 +3,7 @@
 //! Signals that end a program, as exceptions at places that are fit for them, so that everything is undone.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <exception>
 
@@ -29,6 +30,9 @@ int pending_interrupt() noexcept;
 //! Waits until \p fd has something to read, or has ended. Throws Interrupted, also for a signal that comes just
 //! before the wait begins.
 void wait_readable(int fd);
+//! Waits until \p fd (none: -1) has something to read or has ended, a signal came, or \p most is over.
+//! \return whether it is the first. Does not throw.
+bool wait_readable_or(int fd, std::chrono::milliseconds most) noexcept;
 //! Does nothing while a HeldSignals of this thread lives.
 void throw_if_interrupted();
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mrz demo: the same memory through plain DPDK and in an arena.
-#include "arena_pages.hpp"
 #include "commands.hpp"
 #include "demo_measure.hpp"
 #include "demo_report.hpp"
 
+#include "common/arena_pages.hpp"
 #include "common/eal.hpp"
 #include "common/output.hpp"
 #include "common/signals.hpp"

@@ -3,6 +3,7 @@
 
 #include "memory_kinds.hpp"
 
+#include "common/memory_layout.hpp"
 #include "common/progress.hpp"
 #include "common/signals.hpp"
 

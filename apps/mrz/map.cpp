@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mrz map: a picture of where hugepages lie.
 #include "commands.hpp"
-#include "map_look.hpp"
 #include "common/map_picture.hpp"
+#include "map_look.hpp"
 #include "map_svg.hpp"
 
 #include "common/output.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "map_look.hpp"
 
-#include "arena_pages.hpp"
 #include "map_ranges.hpp"
 
+#include "common/arena_pages.hpp"
 #include "common/eal.hpp"
 #include "common/map_arena.hpp"
 #include "common/progress.hpp"

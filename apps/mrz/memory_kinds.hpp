@@ -3,7 +3,7 @@
 //! The ways to have hugepages that commands compare with an arena.
 #pragma once
 
-#include <mrzone/plan.hpp>
+#include <mrzone/base.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -45,13 +45,5 @@ class PlainHugepages {
     void* address_;
     std::size_t size_;
 };
-
-//! How memory of this process lies.
-struct MemoryLayout {
-    bool frames_known = false;
-    Layout layout; //!< The worst there may be, where frames are hidden.
-};
-//! \p memory is whole pages, all touched. Throws Error as read_frames().
-MemoryLayout layout_of(std::span<const std::byte> memory, std::size_t page_size);
 
 } // namespace mrz::app

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan_kinds.hpp"
 
-#include "arena_pages.hpp"
 #include "memory_kinds.hpp"
 
+#include "common/arena_pages.hpp"
 #include "common/eal.hpp"
 #include "common/layout_file.hpp"
+#include "common/memory_layout.hpp"
 #include "common/pool_changes.hpp"
 #include "common/pool_request.hpp"
 #include "common/process_limits.hpp"

@@ -3,8 +3,8 @@
 //! mrz plan --size: the same memory from DPDK, from mmap and in an arena, side by side.
 #pragma once
 
-#include "common/output.hpp"
 #include "common/frames_note.hpp"
+#include "common/output.hpp"
 
 #include <mrzone/plan.hpp>
 

@@ -18,6 +18,8 @@ namespace mrz::testpmd {
 struct LcoreStreams {
     unsigned lcore = 0;
     std::span<Stream> streams;
+    ForwardLoop loop = nullptr;
+    const std::atomic<bool>* stop = nullptr;
 };
 
 //! Streams over lcores, from start() to stop(). Used by the main thread alone.
@@ -44,8 +46,9 @@ class Forwarding {
     [[nodiscard]] std::chrono::nanoseconds duration() const;
 
   private:
+    void launch(ForwardLoop loop);
+
     const Engine* engine_ = nullptr;
-    ForwardLoop loop_ = nullptr;
     std::vector<Stream> streams_;
     std::vector<LcoreStreams> lcores_;
     std::atomic<bool> stop_ = false;

@@ -26,7 +26,7 @@ struct PortOptions {
     std::uint16_t tx_queues = 1;
     std::uint16_t rx_descriptors = 0; //!< 0: what the driver prefers.
     std::uint16_t tx_descriptors = 0;
-    std::optional<std::uint32_t> max_packet = {}; //!< Bytes with the Ethernet header, without the checksum.
+    std::optional<std::uint32_t> max_packet = {}; //!< Bytes, with the Ethernet header and the checksum.
 };
 
 struct ForwardOptions {

@@ -5,14 +5,16 @@
 
 #include "key_search.hpp"
 
-#include "common/temporary_pool.hpp"
+#include "common/arena_pages.hpp"
 
 #include <mrzone/zone.hpp>
 
+#include <rte_mbuf.h>
 #include <rte_mempool.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +51,8 @@ struct PacketPool {
 //! What a port needs of its packets' memory.
 struct PoolNeed {
     std::uint16_t port = 0;
-    std::string driver; //!< "net_af_packet".
+    std::string driver;        //!< "net_af_packet".
+    std::optional<int> node{}; //!< That the device is near to.
 };
 
 //! All packet memory of the program; an arena for the kinds that need one. Owns it, and is to be destroyed when no
@@ -74,14 +77,16 @@ class PacketMemory {
     [[nodiscard]] const KeySearch* keys() const noexcept { return keys_ ? &*keys_ : nullptr; }
 
   private:
-    rte_mempool* make(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+    void build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers, std::optional<int> node);
+    void make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
+    [[nodiscard]] const PacketPool& of_port(std::uint16_t port) const;
 
     std::optional<Domain> domain_;
-    std::optional<app::TemporaryPool> pages_;
+    std::optional<app::ArenaPages> pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
     std::vector<PacketPool> pools_;
-    std::vector<std::pair<std::uint16_t, std::size_t>> of_port_; //!< Port, index of its pool.
+    std::map<std::uint16_t, PoolKind> kinds_; //!< By port; there is one pool of each kind.
     std::optional<KeySearch> keys_;
 };
 

@@ -42,11 +42,15 @@ class Port {
     void stop();
     void close();
 
-    //! Whether what is behind it vanished: the driver says so, or the interface that it stood on has no name any
-    //! more. Closes it then, once.
-    bool look_whether_gone();
+    //! Whether what is behind it was taken away: the driver says so, or the interface that it stood on has no name
+    //! any more. Not of ports that are closed.
+    [[nodiscard]] bool vanished() const;
+    //! Closes it then, and says so. Nobody may be receiving or sending.
+    void close_if_vanished();
 
   private:
+    void configure(const rte_eth_dev_info& info);
+    [[nodiscard]] rte_eth_conf conf_for(const rte_eth_dev_info& info) const;
     void shut(State state);
 
     std::uint16_t id_;
@@ -58,6 +62,12 @@ class Port {
     std::uint64_t tx_offloads_ = 0;
     State state_ = State::stopped;
 };
+
+//! What the driver says of itself and its port. Throws Error (unsupported).
+rte_eth_dev_info info_of(std::uint16_t port);
+//! Descriptors of a queue: as asked for, or as the driver prefers.
+std::uint16_t receive_descriptors(const rte_eth_dev_info& info, const PortOptions& options);
+std::uint16_t transmit_descriptors(const rte_eth_dev_info& info, const PortOptions& options);
 
 //! "started", "stopped", "closed", "gone".
 std::string_view to_string(Port::State state) noexcept;

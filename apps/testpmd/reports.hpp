@@ -7,18 +7,25 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace mrz::testpmd {
 
 // reports_ports.cpp
-std::string port_info(const Session& session, const Port& port);
-std::string port_summary(const Session& session);
+//! Throws Error (unsupported) if the driver does not tell.
+std::string port_info(Session& session, const Port& port);
+//! A line a port; none: all.
+std::string port_summary(const Session& session, std::optional<std::uint16_t> port = {});
+//! "02:00:00:00:00:01", in upper case.
+std::string address_text(const rte_ether_addr& address);
+//! Throws Error (unsupported) if the driver does not tell.
 std::string port_xstats(const Port& port);
 //! Shows rates since the last time it was asked for.
 class PortStatistics {
   public:
+    //! Throws Error (unsupported) if the driver does not tell.
     std::string text(const Port& port);
 
   private:
@@ -26,14 +33,18 @@ class PortStatistics {
         std::chrono::steady_clock::time_point when;
         rte_eth_stats stats;
     };
-    std::vector<std::pair<std::uint16_t, Last>> last_;
+    std::map<std::uint16_t, Last> last_;
 };
 
 // reports_forwarding.cpp
 //! A block for each stream's ports, and the sum, in testpmd's form.
 std::string forward_statistics(const Session& session);
 //! What "start" is about to do: engine, lcores, streams.
-std::string forward_configuration(const Session& session);
+std::string forward_configuration(Session& session);
+//! The lcores that forward.
+std::string lcore_configuration(const Session& session);
+//! Bursts, packets that are made, and the ports' queues.
+std::string queue_configuration(const Session& session);
 
 // reports_memory.cpp
 //! The arena's windows, sizes, keys, and how full its heap is.

@@ -11,9 +11,11 @@
 #include <rte_ethdev.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mrz::testpmd {
@@ -47,9 +49,10 @@ class Session {
     //! From now on forward_counts() counts from zero.
     void clear_forward_stats();
 
-    //! Looks for ports that are gone, says so once for each, and goes on forwarding without them. To be called about
-    //! once a second. \return whether any port is left.
-    bool look_after_ports();
+    //! Whether what is behind some port was taken away; to be asked about once a second.
+    [[nodiscard]] bool any_vanished() const;
+    //! Closes such ports, says so, and goes on forwarding, counting anew, with those that are left, if any is.
+    void drop_vanished();
 
     [[nodiscard]] const ForwardOptions& forward_options() const noexcept { return forward_; }
     [[nodiscard]] const Forwarding& forwarding() const noexcept { return forwarding_; }
@@ -71,12 +74,29 @@ class Session {
     //! One for each of forwarding().streams().
     [[nodiscard]] std::vector<Counts> forward_counts() const;
 
+    //! What a port's device lost on receiving, since the same moment as forward_counts(). Zero if it does not tell.
+    struct Losses {
+        std::uint64_t missed = 0;    //!< Packets for which its queues had no room.
+        std::uint64_t errors = 0;    //!< Packets with errors.
+        std::uint64_t no_buffer = 0; //!< Times that the pool was empty.
+    };
+    [[nodiscard]] Losses losses(std::uint16_t port) const;
+
   private:
+    Session(const Options& options, const std::vector<PoolNeed>& needs);
+    void check_shape(const PacketShape& shape) const;
+    void refuse_while_forwarding(std::string_view what) const;
+    std::vector<Port*> chosen(std::optional<std::uint16_t> port);
+    [[nodiscard]] std::vector<Counts> totals() const;
+    [[nodiscard]] std::map<std::uint16_t, Losses> all_losses() const;
+
     PacketMemory memory_;
     std::vector<Port> ports_;
     ForwardOptions forward_;
     Forwarding forwarding_;
-    std::vector<Counts> cleared_; //!< What the counters were then.
+    std::uint16_t buffer_size_;
+    std::vector<Counts> cleared_;                 //!< What the counters were then.
+    std::map<std::uint16_t, Losses> lost_before_; //!< By then.
 };
 
 } // namespace mrz::testpmd

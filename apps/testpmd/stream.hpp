@@ -22,18 +22,23 @@ constexpr std::uint16_t max_burst = 512;
 //! Counts for one thread, while others may read. Adding costs what adding to a plain integer does.
 class Counter {
   public:
+    Counter() = default;
+    Counter(const Counter& other) noexcept : value_{other.value()} {}
+    Counter& operator=(const Counter&) = delete;
+    ~Counter() = default;
+
     void add(std::uint64_t more) noexcept
     {
         value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
     [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
-    //! Only while nobody counts.
-    void clear() noexcept { value_.store(0, std::memory_order_relaxed); }
 
   private:
     std::atomic<std::uint64_t> value_ = 0;
 };
 
+//! The most queues of a port, of either kind.
+constexpr std::uint16_t most_queues = RTE_MAX_QUEUES_PER_PORT;
 //! The most segments of a packet, as in testpmd.
 constexpr std::size_t max_segments = 255;
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "arena_pages.hpp"
 
-#include "common/arena_size.hpp"
-#include "common/output.hpp"
-#include "common/process_limits.hpp"
-#include "common/signals.hpp"
-#include "common/size.hpp"
+#include "arena_size.hpp"
+#include "output.hpp"
+#include "process_limits.hpp"
+#include "signals.hpp"
+#include "size.hpp"
 
 #include <mrzone/hugepage.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace mrz::app {
 namespace {
@@ -18,34 +19,19 @@ namespace {
 constexpr std::size_t default_size = 1_GiB;
 constexpr std::size_t smallest_size = 64_MiB;
 
-ArenaPages reserve(std::size_t size, std::size_t page_size, std::uint64_t pages, Effort effort)
+ArenaPages reserve(std::size_t size, std::size_t page_size, std::optional<int> node, std::uint64_t pages,
+                   Effort effort)
 {
     check_machine_has(size);
     check_open_files(size / page_size);
     constexpr std::uint64_t small_pages = 8;
     ArenaPages reserved{
         .size = size,
-        .small = TemporaryPool{Window::header_size, {}, page_size == Window::header_size ? 0 : small_pages},
-        .main = TemporaryPool{page_size, {}, pages, effort}};
+        .small = TemporaryPool{Window::header_size, node, page_size == Window::header_size ? 0 : small_pages},
+        .main = TemporaryPool{page_size, node, pages, effort}};
     // DPDK, which comes first, would only say that it has no memory.
-    Window::preflight({.size = size, .page_size = page_size});
+    Window::preflight({.size = size, .page_size = page_size, .node = node});
     return reserved;
-}
-
-// As many pages again as are needed, and what an arena looks at in any case, give the placement a choice, if they can
-// be had.
-ArenaPages reserve_with_choice(std::size_t size, std::size_t page_size)
-{
-    const std::uint64_t needed = size / page_size;
-    const std::uint64_t overhead = overhead_pages(page_size);
-    try {
-        const std::uint64_t choice = std::max(needed, std::uint64_t{Surplus::least_bytes / page_size});
-        return reserve(size, page_size, needed + choice + overhead, Effort::light);
-    } catch (const Error& error) {
-        if (error.cause().trouble != Trouble::hugepages && error.cause().trouble != Trouble::permission)
-            throw;
-        return reserve(size, page_size, needed + overhead, Effort::compact);
-    }
 }
 
 ArenaPages reserve_what_can_be_spared(std::size_t page_size)
@@ -55,7 +41,7 @@ ArenaPages reserve_what_can_be_spared(std::size_t page_size)
          size /= 2) {
         throw_if_interrupted();
         try {
-            ArenaPages pages = reserve_with_choice(size, page_size);
+            ArenaPages pages = reserve_for_arena(size, page_size);
             if (first)
                 say("{}; going on with {}", first->what(), format_size(size));
             return pages;
@@ -80,7 +66,27 @@ ArenaPages reserve_for_arena(const std::string& size, std::size_t page_size, std
     }
     const std::size_t bytes = parse_size(size, "the size");
     check_arena_size(bytes, page_size, command);
-    return reserve_with_choice(bytes, page_size);
+    return reserve_for_arena(bytes, page_size);
+}
+
+ArenaPages reserve_for_arena(std::size_t size, std::size_t page_size, std::optional<int> node)
+{
+    const std::uint64_t needed = size / page_size + overhead_pages(page_size);
+    const std::uint64_t choice = needed + std::max(size, Surplus::least_bytes) / page_size;
+    std::vector<std::uint64_t> wishes{choice};
+    // Pages that are asked for one by one are as scattered as the machine's free memory; a gigabyte is in one piece.
+    const std::uint64_t there = unclaimed_pages(page_size, node);
+    if (page_size == 2_MiB && there < choice && choice < there + 1_GiB / page_size)
+        wishes.insert(wishes.begin(), there + 1_GiB / page_size);
+    for (const std::uint64_t pages : wishes) {
+        try {
+            return reserve(size, page_size, node, pages, Effort::light);
+        } catch (const Error& error) {
+            if (error.cause().trouble != Trouble::hugepages && error.cause().trouble != Trouble::permission)
+                throw;
+        }
+    }
+    return reserve(size, page_size, node, needed, Effort::compact);
 }
 
 std::uint64_t overhead_pages(std::size_t page_size)

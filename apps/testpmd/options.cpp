@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include "common/size.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rte_lcore.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+
+namespace mrz::testpmd {
+namespace {
+
+// UDP over IPv4 over Ethernet: no packet that an engine makes is shorter.
+constexpr std::uint32_t least_packet = 14 + 20 + 8;
+
+[[noreturn]] void refuse(std::string limit, std::string remedy = "see: mrz-testpmd --help")
+{
+    throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                              .what = "the command line",
+                              .limit = std::move(limit),
+                              .remedy = std::move(remedy)}};
+}
+
+std::string engine_names()
+{
+    std::vector<std::string_view> names;
+    for (const Engine* const engine : engines())
+        names.push_back(engine->name);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "0x6", or "6", which is hexadecimal, too: as testpmd reads it.
+std::vector<unsigned> parse_lcores(std::string_view mask)
+{
+    std::string_view digits = mask;
+    if (digits.starts_with("0x") || digits.starts_with("0X"))
+        digits.remove_prefix(2);
+    std::uint64_t bits = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+    if (error != std::errc{} || end != digits.data() + digits.size() || bits == 0)
+        refuse(fmt::format("\"{}\" is no mask of lcores", mask),
+               "give hexadecimal digits, for example: --coremask=0x2");
+    std::vector<unsigned> lcores;
+    for (unsigned lcore = 0; lcore < 64; ++lcore)
+        if ((bits >> lcore & 1) != 0)
+            lcores.push_back(lcore);
+    return lcores;
+}
+
+// "0,02:00:00:00:00:01"
+void add_peer(std::map<std::uint16_t, rte_ether_addr>& peers, const std::string& text)
+{
+    const std::size_t comma = text.find(',');
+    std::uint16_t port = 0;
+    rte_ether_addr address = {};
+    if (comma == std::string::npos ||
+        std::from_chars(text.data(), text.data() + comma, port).ptr != text.data() + comma ||
+        rte_ether_unformat_addr(text.c_str() + comma + 1, &address) != 0)
+        refuse(fmt::format("\"{}\" is no port and Ethernet address", text),
+               "give, for example: --eth-peer=0,02:00:00:00:00:01");
+    peers[port] = address;
+}
+
+// What the parser fills in as text.
+struct Texts {
+    std::string mode = "io";
+    std::string mp_alloc = "arena";
+    std::string page = "2M";
+    std::string shape;
+    std::string topology = "paired";
+    std::string coremask;
+    std::vector<std::string> peers;
+    std::string device;
+};
+
+template <class T>
+CLI::Option* number(CLI::App& app, const char* name, T& value, T least, T most, const char* what)
+{
+    return app.add_option(name, value, what)->check(CLI::Range(least, most));
+}
+
+void add_options(CLI::App& app, Options& options, Texts& texts)
+{
+    MemoryOptions& memory = options.memory;
+    PortOptions& port = options.port;
+    ForwardOptions& forward = options.forward;
+    constexpr std::uint16_t most_descriptors = 32768;
+
+    app.add_flag("-i,--interactive", options.interactive, "A prompt; without it forwarding starts at once");
+    app.add_flag("-a,--auto-start", options.auto_start, "With a prompt, too");
+    app.add_flag("--tx-first", options.tx_first, "Send a burst on each port before forwarding");
+    app.add_option("--cmdline-file", options.command_file, "Carry out the commands of this file first");
+    number(app, "--stats-period", options.stats_period, 0U, 86400U, "Seconds between statistics; 0: none");
+
+    app.add_option("--forward-mode", texts.mode, "What happens to packets: " + engine_names())->capture_default_str();
+    number<std::uint16_t>(app, "--burst", forward.burst, 1, max_burst, "Packets of a burst")->capture_default_str();
+    number(app, "--nb-cores", forward.cores, 1U, unsigned{RTE_MAX_LCORE}, "Lcores that forward")
+        ->capture_default_str();
+    app.add_option("--coremask", texts.coremask, "Which lcores those are, in hexadecimal");
+    app.add_option("--port-topology", texts.topology, "Where packets go")
+        ->check(CLI::IsMember({"paired", "chained", "loop"}))
+        ->capture_default_str();
+    app.add_option("--eth-peer", texts.peers, "PORT,ADDRESS: who is behind a port");
+    app.add_option("--txpkts", texts.shape, "Bytes of each segment of packets that are made: 64 or 64,128,…");
+    app.add_flag("--lookup", forward.lookup, "Search the key of each packet, so that its cost is seen");
+
+    number<std::uint16_t>(app, "--rxq", port.rx_queues, 1, most_queues, "Receive queues of a port")
+        ->capture_default_str();
+    number<std::uint16_t>(app, "--txq", port.tx_queues, 1, most_queues, "Transmit queues of a port")
+        ->capture_default_str();
+    number<std::uint16_t>(app, "--rxd", port.rx_descriptors, 1, most_descriptors,
+                          "Descriptors of a receive queue (default: the driver's)");
+    number<std::uint16_t>(app, "--txd", port.tx_descriptors, 1, most_descriptors,
+                          "Descriptors of a transmit queue (default: the driver's)");
+    app.add_option("--max-pkt-len", port.max_packet,
+                   "Bytes of the longest packet, Ethernet header and checksum "
+                   "included")
+        ->check(CLI::Range(64U, 65535U));
+
+    app.add_option("--mp-alloc", texts.mp_alloc,
+                   "Where packets live: in an arena; arena-extbuf: their data there as pinned external buffers; "
+                   "native: as DPDK does by itself")
+        ->check(CLI::IsMember({"arena", "arena-extbuf", "native"}))
+        ->capture_default_str();
+    app.add_option("--arena-page", texts.page, "The arena's page size")->capture_default_str();
+    number<std::uint32_t>(app, "--total-num-mbufs", memory.buffers, 1025, 1U << 28,
+                          "Buffers of each pool (default: what queues and lcores can hold)");
+    number<std::uint16_t>(app, "--mbuf-size", memory.buffer_size, RTE_PKTMBUF_HEADROOM + 64, 65472,
+                          "Bytes of a buffer, 128 of headroom included")
+        ->capture_default_str();
+    number<std::uint32_t>(app, "--mbcache", memory.cache, 0, RTE_MEMPOOL_CACHE_MAX_SIZE,
+                          "Buffers that an lcore keeps for itself")
+        ->capture_default_str();
+    app.add_option("--domain", texts.device,
+                   "Register the arena in a domain of this RDMA device; any: the best there is");
+}
+
+PoolKind parse_kind(std::string_view text)
+{
+    for (const PoolKind kind : {PoolKind::arena, PoolKind::arena_extbuf, PoolKind::native})
+        if (text == to_string(kind))
+            return kind;
+    refuse(fmt::format("there is no kind of pool \"{}\"", text));
+}
+
+void take_over(Options& options, const Texts& texts)
+{
+    ForwardOptions& forward = options.forward;
+    forward.engine = find_engine(texts.mode);
+    if (forward.engine == nullptr)
+        refuse(fmt::format("there is no forward mode \"{}\"", texts.mode), "give one of: " + engine_names());
+    if (!texts.shape.empty())
+        forward.shape = parse_shape(texts.shape);
+    if (!texts.coremask.empty())
+        forward.lcores = parse_lcores(texts.coremask);
+    forward.topology = texts.topology == "paired"    ? Topology::paired
+                       : texts.topology == "chained" ? Topology::chained
+                                                     : Topology::loop;
+    for (const std::string& peer : texts.peers)
+        add_peer(forward.peers, peer);
+
+    options.memory.kind = parse_kind(texts.mp_alloc);
+    options.memory.page_size = app::parse_size(texts.page, "the arena's page size");
+    if (!texts.device.empty())
+        options.memory.device = texts.device;
+    if (options.memory.device && options.memory.kind == PoolKind::native)
+        refuse("--domain registers an arena, and --mp-alloc=native has none", "leave out one of the two");
+    if (forward.lookup && !options.memory.device)
+        refuse("--lookup needs keys to look up", "give --domain too, for example: --domain=any");
+}
+
+} // namespace
+
+PacketShape parse_shape(std::string_view text)
+{
+    const auto refuse_shape = [text](std::string limit) {
+        throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                                  .what = fmt::format("packets of \"{}\"", text),
+                                  .limit = std::move(limit),
+                                  .remedy = "give bytes of each segment, for example: 64 or 64,128"}};
+    };
+    PacketShape shape{.lengths = {}, .segments = 0};
+    for (const char* at = text.data();; ++at) {
+        if (shape.segments == max_segments)
+            refuse_shape(fmt::format("a packet has at most {} segments", max_segments));
+        std::uint16_t& length = shape.lengths[shape.segments++];
+        const auto [end, error] = std::from_chars(at, text.data() + text.size(), length);
+        if (error != std::errc{} || length == 0)
+            refuse_shape("a segment is 1 to 65535 bytes");
+        at = end;
+        if (at == text.data() + text.size())
+            break;
+        if (*at != ',')
+            refuse_shape("segments are separated by commas");
+    }
+    if (shape.length() < least_packet)
+        refuse_shape(fmt::format("{} bytes, where the headers alone are {}", shape.length(), least_packet));
+    // What the IPv4 header can say.
+    if (shape.length() > 14 + 65535)
+        refuse_shape(fmt::format("{} bytes, where an IPv4 packet has at most 65535", shape.length()));
+    return shape;
+}
+
+Options parse_options(int argc, char** argv)
+{
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const auto divider = std::ranges::find(arguments, "--");
+    Options options;
+    options.eal.assign(arguments.begin(), divider);
+    std::vector<std::string> own(divider == arguments.end() ? divider : divider + 1, arguments.end());
+
+    CLI::App app{
+        "Forwards packets whose memory lies in an arena: as dpdk-testpmd, option for option and verb for verb.",
+        "mrz-testpmd [EAL options] --"};
+    app.footer("For example: mrz-testpmd --in-memory --no-pci -l 0,1 --vdev=net_null0 --vdev=net_null1 -- -i\n"
+               "See mrz-testpmd(1) for the prompt's verbs and the exit status.");
+    app.set_version_flag("--version", "mrz-testpmd " MRZ_VERSION);
+    Texts texts;
+    add_options(app, options, texts);
+    // Before the divider too, where people type it first.
+    for (const char* const asking : {"-h", "--help", "--version"})
+        if (std::ranges::find(options.eal, asking) != options.eal.end())
+            own = {asking};
+    try {
+        std::ranges::reverse(own); // the parser's wish
+        app.parse(own);
+    } catch (const CLI::CallForHelp&) {
+        options.text = app.help();
+        return options;
+    } catch (const CLI::CallForVersion& version) {
+        options.text = fmt::format("{}\n", version.what());
+        return options;
+    } catch (const CLI::Error& error) {
+        refuse(error.what());
+    }
+    take_over(options, texts);
+    return options;
+}
+
+} // namespace mrz::testpmd

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "prompt.hpp"
+
+#include "commands.hpp"
+#include "line_editor.hpp"
+
+#include "common/input.hpp"
+#include "common/output.hpp"
+#include "common/signals.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <unistd.h>
+
+namespace mrz::testpmd {
+namespace {
+
+// Scripts wait for it.
+constexpr std::string_view prompt = "testpmd> ";
+// Longer than any command may be.
+constexpr std::size_t longest_line = 8192;
+
+//! Calls a function about once a second, by whoever waits.
+class EverySecond {
+  public:
+    explicit EverySecond(const std::function<void()>& call) : call_{call} {}
+
+    //! How long until the next call, at most a second. Calls if it is time.
+    std::chrono::milliseconds next()
+    {
+        const auto now = Clock::now();
+        if (now >= due_) {
+            call_();
+            due_ = now + std::chrono::seconds{1};
+        }
+        return std::max(std::chrono::ceil<std::chrono::milliseconds>(due_ - Clock::now()),
+                        std::chrono::milliseconds{0});
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    const std::function<void()>& call_;
+    Clock::time_point due_ = Clock::now() + std::chrono::seconds{1};
+};
+
+//! Reads what there is on standard input, waiting for it. \return how many bytes; 0 at its end, which a terminal
+//! that hung up is, too. Throws app::Interrupted; Error (invalid).
+std::size_t read_some(std::span<char> buffer, EverySecond& every_second)
+{
+    for (;;) {
+        const auto most = every_second.next();
+        app::throw_if_interrupted();
+        if (!app::wait_readable_or(STDIN_FILENO, most))
+            continue; // a signal, or a second has passed
+        const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+        if (got >= 0)
+            return static_cast<std::size_t>(got);
+        if (errno == EINTR || errno == EAGAIN)
+            continue;
+        if (errno == EIO)
+            return 0;
+        throw Error{errno, Cause{.trouble = Trouble::invalid,
+                                 .what = "reading commands from standard input",
+                                 .limit = std::strerror(errno),
+                                 .remedy = "give the commands by --cmdline-file, or by a pipe"}};
+    }
+}
+
+PromptEnd read_terminal(CommandRunner& runner, EverySecond& every_second)
+{
+    const RawTerminal raw;
+    LineEditor editor{std::string{prompt}, runner.parser()};
+    char key = 0; // one by one: what is typed after "quit" is the shell's
+    while (read_some({&key, 1}, every_second) != 0) {
+        switch (editor.type(key)) {
+        case LineEditor::Key::edited:
+            break;
+        case LineEditor::Key::end_of_input:
+            return PromptEnd::end_of_input;
+        case LineEditor::Key::line:
+            if (!runner.run(editor.text()))
+                return PromptEnd::quit;
+            editor.next_line();
+            break;
+        }
+    }
+    return PromptEnd::end_of_input;
+}
+
+//! Shows a line behind the prompt, and carries it out. \return whether there may be more.
+bool run_shown(CommandRunner& runner, std::string_view line)
+{
+    app::throw_if_interrupted();
+    if (line.ends_with('\r'))
+        line.remove_suffix(1);
+    if (runner.parser().parse(line).kind == LineKind::nothing)
+        return true;
+    app::print_text(fmt::format("{}{}\n", prompt, line));
+    return runner.run(line);
+}
+
+//! The lines of a text that comes in parts.
+class Lines {
+  public:
+    //! Calls \p run for each line that is whole by now. \return whether it always gave true.
+    template <class Run>
+    bool add(std::string_view part, Run run)
+    {
+        while (!part.empty()) {
+            const std::size_t end = std::min(part.find('\n'), part.size());
+            // No more than shows that it is too long.
+            begun_.append(part, 0, std::min(end, longest_line + 1 - begun_.size()));
+            if (end == part.size())
+                return true;
+            part.remove_prefix(end + 1);
+            if (!finish(run))
+                return false;
+        }
+        return true;
+    }
+    //! The last line need have no end.
+    template <class Run>
+    bool finish(Run run)
+    {
+        const std::string line = std::exchange(begun_, {});
+        if (line.size() > longest_line) {
+            app::say("a line is left out: it is longer than {} bytes", longest_line);
+            return true;
+        }
+        return run(line);
+    }
+
+  private:
+    std::string begun_;
+};
+
+PromptEnd read_lines(CommandRunner& runner, EverySecond& every_second)
+{
+    const auto run = [&runner](const std::string& line) { return run_shown(runner, line); };
+    Lines lines;
+    std::array<char, 4096> buffer;
+    while (const std::size_t got = read_some(buffer, every_second))
+        if (!lines.add({buffer.data(), got}, run))
+            return PromptEnd::quit;
+    return lines.finish(run) ? PromptEnd::end_of_input : PromptEnd::quit;
+}
+
+//! A signal ends a prompt wherever it is, also in the middle of what it shows.
+template <class Read>
+PromptEnd until_interrupted(Read read)
+{
+    try {
+        return read();
+    } catch (const app::Interrupted&) {
+    } catch (const Error&) {
+        if (app::pending_interrupt() == 0)
+            throw;
+        std::clearerr(stdout);
+    }
+    return PromptEnd::interrupted;
+}
+
+} // namespace
+
+PromptEnd run_prompt(Session& session, const std::function<void()>& every_second)
+{
+    CommandRunner runner{session};
+    EverySecond second{every_second};
+    if (::isatty(STDIN_FILENO) != 1)
+        return until_interrupted([&] { return read_lines(runner, second); });
+    const PromptEnd end = until_interrupted([&] { return read_terminal(runner, second); });
+    if (end != PromptEnd::quit)
+        std::fputs("\n", stdout); // what follows begins a line
+    return end;
+}
+
+PromptEnd run_command_file(Session& session, const std::string& path)
+{
+    CommandRunner runner{session};
+    const auto run = [&runner](const std::string& line) { return run_shown(runner, line); };
+    return until_interrupted([&] {
+        Lines lines;
+        const bool all = lines.add(app::read_input(path, "commands"), run) && lines.finish(run);
+        if (all)
+            app::print_text(fmt::format("Read CLI commands from {}\n", path));
+        return all ? PromptEnd::end_of_input : PromptEnd::quit;
+    });
+}
+
+} // namespace mrz::testpmd

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Counts as testpmd writes them, for those who read its output by programs. No I/O.
+#pragma once
+
+#include <rte_ethdev.h>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace mrz::testpmd {
+
+//! What a port, or all together, did while packets were forwarded.
+struct ForwardCounts {
+    std::uint64_t rx_packets = 0;
+    std::uint64_t rx_dropped = 0; //!< For which the device had no room.
+    std::uint64_t rx_errors = 0;
+    std::uint64_t rx_no_buffer = 0;
+    std::uint64_t tx_packets = 0;
+    std::uint64_t tx_dropped = 0;
+    std::uint64_t bad_ip_sum = 0;
+    std::uint64_t bad_l4_sum = 0;
+    std::uint64_t keys_found = 0;
+    std::uint64_t keys_missing = 0;
+
+    ForwardCounts& operator+=(const ForwardCounts& other) noexcept;
+};
+//! Which of the counts mean something.
+struct CountKinds {
+    bool checksums = false; //!< The engine checks them.
+    bool keys = false;      //!< Keys are looked up.
+};
+
+std::string port_forward_text(std::uint16_t port, const ForwardCounts& counts, CountKinds kinds);
+std::string sum_forward_text(const ForwardCounts& sum, CountKinds kinds);
+
+struct StreamPath {
+    std::uint16_t rx_port = 0;
+    std::uint16_t rx_queue = 0;
+    std::uint16_t tx_port = 0;
+    std::uint16_t tx_queue = 0;
+};
+//! Nothing for a stream that did nothing, as testpmd.
+std::string stream_forward_text(const StreamPath& path, const ForwardCounts& counts, CountKinds kinds);
+
+//! What a port counts, and its rates since \p before; zero where \p elapsed is.
+std::string device_statistics_text(std::uint16_t port, const rte_eth_stats& now, const rte_eth_stats& before,
+                                   std::chrono::nanoseconds elapsed);
+
+} // namespace mrz::testpmd
