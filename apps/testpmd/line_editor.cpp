@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// since 23.11
 #include "line_editor.hpp"
 
 #include <mrzone/base.hpp>

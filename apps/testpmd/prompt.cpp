@@ -3,6 +3,7 @@
 
 #include "commands.hpp"
 #include "line_editor.hpp"
+#include "lines.hpp"
 
 #include "common/input.hpp"
 #include "common/output.hpp"
@@ -17,7 +18,6 @@
 #include <cstdio>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include <unistd.h>
 
@@ -26,8 +26,6 @@ namespace {
 
 // Scripts wait for it.
 constexpr std::string_view prompt = "testpmd> ";
-// Longer than any command may be.
-constexpr std::size_t longest_line = 8192;
 
 //! Calls a function about once a second, by whoever waits.
 class EverySecond {
@@ -100,58 +98,26 @@ PromptEnd read_terminal(CommandRunner& runner, EverySecond& every_second)
 bool run_shown(CommandRunner& runner, std::string_view line)
 {
     app::throw_if_interrupted();
-    if (line.ends_with('\r'))
-        line.remove_suffix(1);
     if (runner.parser().parse(line).kind == LineKind::nothing)
         return true;
     app::print_text(fmt::format("{}{}\n", prompt, line));
     return runner.run(line);
 }
 
-//! The lines of a text that comes in parts.
-class Lines {
-  public:
-    //! Calls \p run for each line that is whole by now. \return whether it always gave true.
-    template <class Run>
-    bool add(std::string_view part, Run run)
-    {
-        while (!part.empty()) {
-            const std::size_t end = std::min(part.find('\n'), part.size());
-            // No more than shows that it is too long.
-            begun_.append(part, 0, std::min(end, longest_line + 1 - begun_.size()));
-            if (end == part.size())
-                return true;
-            part.remove_prefix(end + 1);
-            if (!finish(run))
-                return false;
-        }
-        return true;
-    }
-    //! The last line need have no end.
-    template <class Run>
-    bool finish(Run run)
-    {
-        const std::string line = std::exchange(begun_, {});
-        if (line.size() > longest_line) {
-            app::say("a line is left out: it is longer than {} bytes", longest_line);
-            return true;
-        }
-        return run(line);
-    }
-
-  private:
-    std::string begun_;
-};
+Lines lines_for(CommandRunner& runner)
+{
+    return Lines{[&runner](const std::string& line) { return run_shown(runner, line); },
+                 [] { app::say("a line is left out: it is longer than {} bytes", Lines::longest); }};
+}
 
 PromptEnd read_lines(CommandRunner& runner, EverySecond& every_second)
 {
-    const auto run = [&runner](const std::string& line) { return run_shown(runner, line); };
-    Lines lines;
+    Lines lines = lines_for(runner);
     std::array<char, 4096> buffer;
     while (const std::size_t got = read_some(buffer, every_second))
-        if (!lines.add({buffer.data(), got}, run))
+        if (!lines.add({buffer.data(), got}))
             return PromptEnd::quit;
-    return lines.finish(run) ? PromptEnd::end_of_input : PromptEnd::quit;
+    return lines.finish() ? PromptEnd::end_of_input : PromptEnd::quit;
 }
 
 //! A signal ends a prompt wherever it is, also in the middle of what it shows.
@@ -186,10 +152,9 @@ PromptEnd run_prompt(Session& session, const std::function<void()>& every_second
 PromptEnd run_command_file(Session& session, const std::string& path)
 {
     CommandRunner runner{session};
-    const auto run = [&runner](const std::string& line) { return run_shown(runner, line); };
     return until_interrupted([&] {
-        Lines lines;
-        const bool all = lines.add(app::read_input(path, "commands"), run) && lines.finish(run);
+        Lines lines = lines_for(runner);
+        const bool all = lines.add(app::read_input(path, "commands")) && lines.finish();
         if (all)
             app::print_text(fmt::format("Read CLI commands from {}\n", path));
         return all ? PromptEnd::end_of_input : PromptEnd::quit;

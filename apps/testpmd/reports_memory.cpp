@@ -191,7 +191,7 @@ std::string how_to_give(const rte_mempool& pool)
     // A page more than its objects: its ring, and the heap's own.
     const std::uint64_t pages = (bytes + page_size - 1) / page_size + 2;
     const std::uint64_t total = read_pool(page_size).total + pages;
-    return fmt::format("{}; try: mrz pools set {}", need,
+    return fmt::format("{}; try: mrz pools set {}, and no --socket-limit", need,
                        app::to_string(app::PoolRequest{.page_size = page_size, .node = {}, .pages = total}));
 }
 
@@ -252,8 +252,10 @@ std::string plan(Session& session)
 {
     PacketMemory& memory = session.memory();
     const Limits limits = limits_of(memory);
-    std::string text = fmt::format("Entries are those of one direct key for each range, as {} registers\n",
-                                   memory.domain() ? memory.domain()->name() : "the kernel's largest page");
+    std::string text =
+        memory.domain()
+            ? fmt::format("Entries of one direct key a range, with the pages that {} has\n", memory.domain()->name())
+            : "Entries of one direct key a range, with the largest pages that this kernel registers\n";
     for (const PacketPool& pool : memory.pools())
         text += plan_of(memory, pool, limits);
     return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 using namespace mrz;
 using namespace mrz::test;
@@ -93,6 +93,8 @@ TEST_F(Engines, FiveTupleSwapGoesAsFarAsThePacketMakesSense)
     expect(type + later, type + ip_swapped(later));
     const Bytes no_ports = ipv4({}, {1, 2, 3});
     expect(type + no_ports, type + ip_swapped(no_ports));
+    const Bytes padding = counted(30);
+    expect(type + no_ports + padding, type + ip_swapped(no_ports) + padding);
     expect(type + good, type + ip_swapped(good), {14 + 20 + 3});
     const Bytes sctp_packet = ipv4({.protocol = 132}, sctp(counted(20)));
     expect(type + sctp_packet, type + ip_swapped(sctp_packet));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 using namespace mrz;
 using namespace mrz::test;
@@ -100,6 +100,7 @@ TEST_F(Icmpecho, DropsWhatIsNoRequest)
         ethernet(0x0800) + ipv4({.protocol = 1, .fragment = 0x2000}, request),
         ethernet(0x0800) + ipv4({.protocol = 1, .fragment = 2}, request),
         ethernet(0x0800) + ipv4({.protocol = 1}, {request.begin(), request.begin() + 7}),
+        ethernet(0x0800) + ipv4({.protocol = 1}, {request.begin(), request.begin() + 7}) + Bytes(30, 0), // padded
         ethernet(0x0800) + with(ipv4({.protocol = 1}, request), 0, 0x4f),
         ethernet(0x86dd) + ipv6(1, request),
         {whole.begin(), whole.end() - 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 #include <random>
 
@@ -62,21 +62,7 @@ class Hostile {
     };
 };
 
-class HostilePackets : public Engines, public testing::WithParamInterface<const testpmd::Engine*> {
-  protected:
-    //! Bytes of a packet's buffers that are not its own, and are not \p filler any more.
-    static std::size_t spoilt(const rte_mbuf* packet, std::uint8_t filler)
-    {
-        std::size_t count = 0;
-        for (; packet != nullptr; packet = packet->next) {
-            const auto* buffer = static_cast<const std::uint8_t*>(packet->buf_addr);
-            const std::size_t after = packet->data_off + std::size_t{packet->data_len};
-            for (std::size_t i = 0; i < packet->buf_len; ++i)
-                count += (i < packet->data_off || i >= after) && buffer[i] != filler;
-        }
-        return count;
-    }
-};
+class HostilePackets : public Engines, public testing::WithParamInterface<const testpmd::Engine*> {};
 
 TEST_P(HostilePackets, HaveNothingBeyondThemReadOrWritten)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 #include <set>
 

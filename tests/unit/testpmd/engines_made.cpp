@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 #include <algorithm>
 
@@ -64,13 +64,21 @@ TEST_F(MadePackets, TxonlyMakesTestpmdsPacketInEveryShape)
 
 TEST_F(MadePackets, BuffersComeBackFitForAnyShape)
 {
-    wire_->to_receive.push_back(packet(counted(500), {100, 100}));
+    for (unsigned i = 0; i < 300; ++i) {
+        wire_->to_receive.push_back(packet(counted(500), {100, 100}));
+        wire_->to_receive.back()->ol_flags = RTE_MBUF_F_RX_VLAN;
+        rte_pktmbuf_adj(wire_->to_receive.back(), 50);
+    }
     run(testpmd::rxonly);
     for (int round = 0; round < 60; ++round) {
         stream_.shape =
             shape_of(round % 2 == 0 ? std::vector<std::uint16_t>{30, 30, 4} : std::vector<std::uint16_t>{64});
         wire_->bursts_wanted = 1;
         run(testpmd::txonly);
+        for (const rte_mbuf* each : wire_->sent) {
+            EXPECT_EQ(each->data_off, RTE_PKTMBUF_HEADROOM);
+            EXPECT_EQ(each->ol_flags, 0U);
+        }
         for (const Bytes& bytes : take_sent()) // where mbufs are checked, too
             EXPECT_EQ(bytes.size(), 64U);
     }

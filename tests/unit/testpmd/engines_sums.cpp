@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
-#include "wire.hpp"
 
 #include <rte_ethdev.h>
 
@@ -194,6 +194,9 @@ TEST_F(Csum, LeavesWhatLies)
         expect_unchanged(type4 + ipv4({}, with_word(udp(counted(20)), 4, length)));
     for (const unsigned offset : {0x0010U, 0x4010U, 0xf010U})
         expect_unchanged(type4 + ipv4({.protocol = 6}, with_word(tcp(counted(20)), 12, offset)));
+    const Bytes padding(40, 0xee);
+    expect_unchanged(type4 + ipv4({.protocol = 132}, Bytes(11, 1)) + padding);
+    expect_unchanged(type4 + ipv4({.protocol = 6}, Bytes(19, 0x55)) + padding);
     for (const unsigned length : {29U, 0xffffU})
         expect_unchanged(type6 + with_word(ipv6(17, udp(counted(20))), 4, length));
     expect_unchanged(type6 + ipv6(0, words({0x11ff, 0, 0, 0}) + udp(counted(20)))); // longer than the packet

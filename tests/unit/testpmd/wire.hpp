@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! Engines between two queues that a test fills and reads, with real pools and without a device.
+//! Two queues that a test fills and reads, without a device.
 #pragma once
 
 #include "packets.hpp"
-
-#include "support/eal.hpp"
-#include "testpmd/engine.hpp"
-
-#include <gtest/gtest.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -17,17 +12,10 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
 namespace mrz::test {
-
-//! What comes out where one packet does.
-inline std::vector<Bytes> only(const Bytes& bytes)
-{
-    return std::vector<Bytes>(1, bytes);
-}
 
 inline Bytes bytes_of(const rte_mbuf* packet)
 {
@@ -37,6 +25,46 @@ inline Bytes bytes_of(const rte_mbuf* packet)
         bytes.insert(bytes.end(), data, data + packet->data_len);
     }
     return bytes;
+}
+
+//! A packet cut into segments of the sizes given, the last of which takes what is left. All other bytes of its
+//! buffers are \p filler.
+inline rte_mbuf* make_packet(rte_mempool& pool, const Bytes& bytes, const std::vector<std::size_t>& cuts,
+                             std::uint8_t filler)
+{
+    std::size_t done = 0;
+    rte_mbuf* first = nullptr;
+    for (std::size_t i = 0; i <= cuts.size(); ++i) {
+        rte_mbuf* segment = rte_pktmbuf_alloc(&pool);
+        if (segment == nullptr)
+            throw std::runtime_error{"the pool is empty"};
+        const std::size_t left = bytes.size() - done;
+        const std::size_t size = i < cuts.size() ? std::min(cuts[i], left) : left;
+        std::memset(segment->buf_addr, filler, segment->buf_len);
+        if (char* data = rte_pktmbuf_append(segment, static_cast<std::uint16_t>(size)); data == nullptr)
+            throw std::runtime_error{"too large for a buffer"};
+        else if (size > 0)
+            std::memcpy(data, bytes.data() + done, size);
+        done += size;
+        if (first == nullptr)
+            first = segment;
+        else if (rte_pktmbuf_chain(first, segment) != 0)
+            throw std::runtime_error{"too many segments"};
+    }
+    return first;
+}
+
+//! Bytes of a packet's buffers that are not its own, and are not \p filler any more.
+inline std::size_t spoilt(const rte_mbuf* packet, std::uint8_t filler)
+{
+    std::size_t count = 0;
+    for (; packet != nullptr; packet = packet->next) {
+        const auto* buffer = static_cast<const std::uint8_t*>(packet->buf_addr);
+        const std::size_t after = packet->data_off + std::size_t{packet->data_len};
+        for (std::size_t i = 0; i < packet->buf_len; ++i)
+            count += (i < packet->data_off || i >= after) && buffer[i] != filler;
+    }
+    return count;
 }
 
 //! A port's fast path, which is all of it that engines see. Sets \p stop when nothing is left to receive, or enough
@@ -105,90 +133,6 @@ class Wire {
     struct rte_eth_fp_ops before_;
     void* queues_[queue + 1] = {nullptr, this};
     void* callbacks_[queue + 1] = {};
-};
-
-class Engines : public testing::Test {
-  protected:
-    static constexpr unsigned buffers = 1023;
-    static constexpr std::uint16_t buffer_size = RTE_PKTMBUF_HEADROOM + 1024;
-
-    Engines()
-    {
-        static const Eal eal{{"--no-huge", "--no-shconf", "-m64"}};
-        pool_.reset(rte_pktmbuf_pool_create("engines", buffers, 0, 0, buffer_size, SOCKET_ID_ANY));
-        if (!pool_)
-            throw std::runtime_error{"no pool"};
-        stream_.rx_port = stream_.tx_port = Wire::port;
-        stream_.rx_queue = stream_.tx_queue = Wire::queue;
-        stream_.burst = 32;
-        stream_.tx_address = {{0x02, 0xcc, 0, 0, 0, 3}};
-        stream_.peer = {{0x02, 0xdd, 0, 0, 0, 4}};
-        stream_.pool = pool_.get();
-    }
-    void TearDown() override
-    {
-        wire_.reset();
-        EXPECT_EQ(rte_mempool_avail_count(pool_.get()), buffers) << "a packet was not freed";
-    }
-
-    //! A packet cut into segments of the sizes given, the last of which takes what is left. All other bytes of its
-    //! buffers are \p filler.
-    rte_mbuf* packet(const Bytes& bytes, const std::vector<std::size_t>& cuts = {}, std::uint8_t filler = 0xa5)
-    {
-        std::size_t done = 0;
-        rte_mbuf* first = nullptr;
-        for (std::size_t i = 0; i <= cuts.size(); ++i) {
-            rte_mbuf* segment = rte_pktmbuf_alloc(pool_.get());
-            if (segment == nullptr)
-                throw std::runtime_error{"the pool is empty"};
-            const std::size_t left = bytes.size() - done;
-            const std::size_t size = i < cuts.size() ? std::min(cuts[i], left) : left;
-            std::memset(segment->buf_addr, filler, segment->buf_len);
-            if (char* data = rte_pktmbuf_append(segment, static_cast<std::uint16_t>(size)); data == nullptr)
-                throw std::runtime_error{"too large for a buffer"};
-            else if (size > 0)
-                std::memcpy(data, bytes.data() + done, size);
-            done += size;
-            if (first == nullptr)
-                first = segment;
-            else if (rte_pktmbuf_chain(first, segment) != 0)
-                throw std::runtime_error{"too many segments"};
-        }
-        return first;
-    }
-
-    //! Runs until nothing is left to receive.
-    void run(const testpmd::Engine& engine, bool lookup = false)
-    {
-        stop_ = false;
-        (lookup ? engine.loop_with_lookup : engine.loop)({&stream_, 1}, stop_);
-    }
-    //! What comes out for one packet; none if it was dropped.
-    std::vector<Bytes> through(const testpmd::Engine& engine, const Bytes& bytes,
-                               const std::vector<std::size_t>& cuts = {})
-    {
-        wire_->to_receive.push_back(packet(bytes, cuts));
-        run(engine);
-        return take_sent();
-    }
-    std::vector<Bytes> take_sent()
-    {
-        std::vector<Bytes> out;
-        for (const rte_mbuf* each : wire_->sent) {
-            rte_mbuf_sanity_check(each, 1);
-            out.push_back(bytes_of(each));
-        }
-        rte_pktmbuf_free_bulk(wire_->sent.data(), static_cast<unsigned>(wire_->sent.size()));
-        wire_->sent.clear();
-        return out;
-    }
-
-    std::unique_ptr<rte_mempool, decltype(&rte_mempool_free)> pool_{nullptr, rte_mempool_free};
-    std::atomic<bool> stop_ = false;
-    std::unique_ptr<Wire> wire_ = std::make_unique<Wire>(stop_);
-    testpmd::Stream stream_;
-    const Bytes own_{0x02, 0xcc, 0, 0, 0, 3};
-    const Bytes peer_{0x02, 0xdd, 0, 0, 0, 4};
 };
 
 } // namespace mrz::test
