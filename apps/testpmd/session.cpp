@@ -130,6 +130,11 @@ void Session::refuse_while_forwarding(std::string_view what) const
                                  .remedy = "try: stop"}};
 }
 
+Assignment Session::next_assignment() const
+{
+    return assign(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr);
+}
+
 void Session::start_forwarding(unsigned bursts_first)
 {
     auto lost = all_losses();
