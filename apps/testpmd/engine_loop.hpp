@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine.hpp"
+#include "free_packets.hpp"
 
 #include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
@@ -69,7 +70,7 @@ void drain(Stream& stream)
     stream.rx_packets.add(count);
     if constexpr (lookup)
         look_up(stream, packets, count);
-    rte_pktmbuf_free_bulk(packets, count);
+    free_packets(packets, count);
 }
 
 inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
@@ -78,7 +79,7 @@ inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
     stream.tx_packets.add(sent);
     if (unlikely(sent < count)) {
         stream.dropped.add(static_cast<std::uint64_t>(count - sent));
-        rte_pktmbuf_free_bulk(packets + sent, count - sent);
+        free_packets(packets + sent, static_cast<std::uint16_t>(count - sent));
     }
 }
 

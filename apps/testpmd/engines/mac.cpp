@@ -15,7 +15,8 @@ class Mac {
     std::uint16_t handle(rte_mbuf** packets, std::uint16_t count) const noexcept
     {
         // A copy, which packets cannot overlap, stays in registers.
-        for_each_packet(packets, count, [to = addresses_](rte_mbuf* packet) { to.write(packet); });
+        for_each_packet(packets, count,
+                        [to = addresses_](const rte_mbuf* packet, std::uint8_t* bytes) { to.write(packet, bytes); });
         return count;
     }
 
