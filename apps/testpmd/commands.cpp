@@ -145,10 +145,9 @@ std::string clear_port(Subject& subject, const Words& words)
         subject.session.clear_port_xstats(port);
         return {};
     }
-    subject.session.clear_port_stats(port);
     std::string text;
-    for (const Port* cleared : ports_of(subject.session, words[3]))
-        text += fmt::format("\n  NIC statistics for port {} cleared\n", cleared->id());
+    for (const std::uint16_t cleared : subject.session.clear_port_stats(port))
+        text += fmt::format("\n  NIC statistics for port {} cleared\n", cleared);
     return text;
 }
 

@@ -22,19 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the EAL itself, and native pools, are made of. Only for an EAL that leaves no files: others keep their pages.
+// What the EAL itself is made of.
 std::optional<app::TemporaryPool> pages_for_eal(const Options& options)
 {
-    const auto& given = options.eal;
-    if (std::ranges::find(given, "--in-memory") == given.end() ||
-        std::ranges::find(given, "--no-huge") != given.end())
+    constexpr std::uint64_t pages = 48;
+    if (!options.memory.may_add_pages)
         return std::nullopt;
-    constexpr std::size_t page = 2_MiB;
-    constexpr std::uint64_t own = 48;
-    const std::uint64_t buffer = options.memory.buffer_size + 384U;
-    const std::uint64_t native =
-        options.memory.kind == PoolKind::native ? options.memory.buffers * buffer / page + 1 : 0;
-    return app::TemporaryPool{page, {}, own + native};
+    return app::TemporaryPool{2_MiB, {}, pages};
 }
 
 // Between whatever else happens: ports that vanish, and statistics from time to time.
@@ -47,17 +41,34 @@ class Watch {
         if (session_.any_vanished()) {
             if (session_.forwarding().running())
                 app::print_text(forward_statistics(session_));
-            session_.drop_vanished();
+            try {
+                session_.drop_vanished();
+            } catch (const Error& error) { // nothing is left to forward
+                app::say("{}", error.what());
+            }
         }
         if (period_.count() == 0 || Clock::now() < next_)
             return;
         next_ = Clock::now() + period_;
         for (const Port& port : session_.ports())
             if (port.state() == Port::State::started)
-                app::print_text(statistics_.text(port));
+                show(port);
     }
 
   private:
+    // A device that does not tell its counters goes on forwarding.
+    void show(const Port& port)
+    {
+        std::string text;
+        try {
+            text = statistics_.text(port);
+        } catch (const Error& error) {
+            app::say("{}", error.what());
+            return;
+        }
+        app::print_text(text);
+    }
+
     Session& session_;
     PortStatistics statistics_;
     std::chrono::seconds period_;
@@ -126,7 +137,8 @@ void run(int argc, char** argv)
     }
     app::undo_what_a_kill_left();
     const auto pages = pages_for_eal(options);
-    const app::Eal eal{{.in_memory = pages.has_value(), .defaults = false, .arguments = options.eal}};
+    const bool leaves_nothing = std::ranges::find(options.eal, "--in-memory") != options.eal.end();
+    const app::Eal eal{{.in_memory = leaves_nothing, .defaults = false, .arguments = options.eal}};
     forward(options);
 }
 

@@ -22,6 +22,8 @@ enum class Topology {
 };
 
 struct PortOptions {
+    bool rx_checksums = false;     //!< Let the device check those of received packets, where it can.
+    std::uint64_t tx_offloads = 0; //!< RTE_ETH_TX_OFFLOAD_…, of which the device gets those that it has.
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;
     std::uint16_t rx_descriptors = 0; //!< 0: what the driver prefers.

@@ -2,6 +2,7 @@
 #include "packet_memory.hpp"
 
 #include "external_buffers.hpp"
+#include "native_pages.hpp"
 
 #include "common/output.hpp"
 
@@ -84,17 +85,17 @@ std::size_t arena_bytes(PoolKind kind, const MemoryOptions& options, std::uint32
     return (bytes + options.page_size - 1) / options.page_size * options.page_size;
 }
 
-[[noreturn]] void refuse_pool(PoolKind kind, std::uint32_t buffers, std::size_t size)
+[[noreturn]] void refuse_pool(PoolKind kind, std::uint32_t buffers, std::size_t bytes)
 {
     const int error_number = rte_errno > 0 ? rte_errno : ENOMEM;
-    throw Error{error_number,
-                Cause{.trouble = Trouble::hugepages,
-                      .what = fmt::format("a pool of {} buffers ({})", buffers, to_string(kind)),
-                      .limit = rte_strerror(error_number),
-                      .need = buffers * size,
-                      .remedy = kind == PoolKind::native
-                                    ? "reserve more hugepages (mrz pools set), or give a smaller --total-num-mbufs"
-                                    : "give a smaller --total-num-mbufs"}};
+    const std::string fewer = "or give a smaller --total-num-mbufs";
+    throw Error{error_number, Cause{.trouble = Trouble::hugepages,
+                                    .what = fmt::format("a pool of {} buffers ({})", buffers, to_string(kind)),
+                                    .limit = fmt::format("DPDK answers \"{}\"; bytes of pages that are free",
+                                                         rte_strerror(error_number)),
+                                    .present = read_pool(native_page_size).available() * native_page_size,
+                                    .need = bytes,
+                                    .remedy = kind == PoolKind::native ? how_to_give(bytes) + ", " + fewer : fewer}};
 }
 
 std::vector<KeyedMemory> keyed(const Arena& arena, const Domain& domain)
@@ -163,6 +164,9 @@ void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::u
 {
     const int socket = kind == PoolKind::native ? SOCKET_ID_ANY : arena_->socket_id();
     const std::string name = fmt::format("testpmd_{}", to_string(kind));
+    const std::size_t bytes = object_bytes(buffers, sizeof(rte_mbuf) + options.buffer_size);
+    if (kind == PoolKind::native && options.may_add_pages)
+        native_pages_.emplace(native_page_size, std::nullopt, native_pages(bytes));
     rte_mempool* pool = nullptr;
     if (kind == PoolKind::arena_extbuf) {
         data_ = arena_->reserve("testpmd_data", external_bytes(buffers, options.buffer_size, Window::header_size),
@@ -172,7 +176,7 @@ void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::u
         pool = rte_pktmbuf_pool_create(name.c_str(), buffers, options.cache, 0, options.buffer_size, socket);
     }
     if (pool == nullptr)
-        refuse_pool(kind, buffers, sizeof(rte_mbuf) + options.buffer_size);
+        refuse_pool(kind, buffers, bytes);
     packets_ = {.kind = kind, .pool = std::unique_ptr<rte_mempool, PacketPool::Free>{pool}};
 }
 

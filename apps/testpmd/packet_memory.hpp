@@ -36,6 +36,7 @@ struct MemoryOptions {
     std::uint32_t buffers = 0;                             //!< 0: what the queues can hold, and what lcores keep.
     std::uint16_t buffer_size = RTE_MBUF_DEFAULT_BUF_SIZE; //!< Bytes, headroom included.
     std::uint32_t cache = 250;                             //!< Buffers that an lcore keeps for itself.
+    bool may_add_pages = false;                            //!< To the page pool, for as long as the program runs.
     std::optional<std::string> device = {};                //!< Whose domain the arena is registered in.
 };
 
@@ -80,6 +81,7 @@ class PacketMemory {
 
     std::optional<Domain> domain_;
     std::optional<app::ArenaPages> pages_;
+    std::optional<app::TemporaryPool> native_pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
     PacketPool packets_;

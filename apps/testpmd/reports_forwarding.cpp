@@ -14,17 +14,6 @@
 namespace mrz::testpmd {
 namespace {
 
-ForwardCounts of_stream(const Session::Counts& counts)
-{
-    return {.rx_packets = counts.rx_packets,
-            .tx_packets = counts.tx_packets,
-            .tx_dropped = counts.dropped,
-            .bad_ip_sum = counts.bad_ip_sum,
-            .bad_l4_sum = counts.bad_l4_sum,
-            .keys_found = counts.keys_found,
-            .keys_missing = counts.keys_missing};
-}
-
 //! The part of a stream's counts that is its receiving port's.
 ForwardCounts received(const ForwardCounts& stream)
 {
@@ -49,16 +38,15 @@ std::size_t started_ports(const Session& session)
 std::string forward_statistics(const Session& session)
 {
     const auto streams = session.forwarding().streams();
-    const std::vector<Session::Counts> counts = session.forward_counts();
+    const std::vector<ForwardCounts> counts = session.forward_counts();
     const Engine* const engine = session.forwarding().engine();
     const CountKinds kinds{.checksums = engine != nullptr && engine->name == "csum",
                            .keys = session.forward_options().lookup};
 
     std::map<std::uint16_t, ForwardCounts> ports;
     for (std::size_t i = 0; i < streams.size(); ++i) {
-        const ForwardCounts stream = of_stream(counts[i]);
-        ports[streams[i].rx_port] += received(stream);
-        ports[streams[i].tx_port] += sent(stream);
+        ports[streams[i].rx_port] += received(counts[i]);
+        ports[streams[i].tx_port] += sent(counts[i]);
     }
     std::string text;
     // As many streams as ports: the ports' blocks say it all.
@@ -68,7 +56,7 @@ std::string forward_statistics(const Session& session)
                                          .rx_queue = streams[i].rx_queue,
                                          .tx_port = streams[i].tx_port,
                                          .tx_queue = streams[i].tx_queue},
-                                        of_stream(counts[i]), kinds);
+                                        counts[i], kinds);
     ForwardCounts sum;
     for (auto& [port, port_counts] : ports) {
         const Session::Losses losses = session.losses(port);
@@ -85,7 +73,7 @@ std::string forward_configuration(Session& session)
     // Nothing that it depends on changes while forwarding runs.
     const Assignment assigned = session.next_assignment();
     std::string text =
-        fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support disabled, "
+        fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support enabled, "
                     "MP allocation mode: {}\n",
                     engine != nullptr ? engine->name : "no", started_ports(session), assigned.lcores.size(),
                     assigned.streams.size(), to_string(session.memory().packets().kind));

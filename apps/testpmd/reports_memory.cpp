@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "reports.hpp"
 
+#include "native_pages.hpp"
 #include "pool_memory.hpp"
 
 #include "common/frames_note.hpp"
 #include "common/map_arena.hpp"
 #include "common/map_picture.hpp"
 #include "common/output.hpp"
-#include "common/pool_request.hpp"
 
 #include <mrzone/host.hpp>
 #include <mrzone/hugepage.hpp>
@@ -180,21 +180,6 @@ void add_arena(Costs& costs, const Arena& arena, std::span<const MemoryPiece> pi
     }
 }
 
-//! How to give the EAL memory for another pool like this.
-std::string how_to_give(const rte_mempool& pool)
-{
-    const std::size_t bytes = pool.size * std::size_t{pool.header_size + pool.elt_size + pool.trailer_size};
-    const std::string need = fmt::format("it takes {} that the EAL has not", format_size(bytes));
-    if (rte_eal_has_hugepages() == 0)
-        return need + "; start the program with a larger -m";
-    constexpr std::size_t page_size = 2_MiB;
-    // A page more than its objects: its ring, and the heap's own.
-    const std::uint64_t pages = (bytes + page_size - 1) / page_size + 2;
-    const std::uint64_t total = read_pool(page_size).total + pages;
-    return fmt::format("{}; try: mrz pools set {}, and no --socket-limit", need,
-                       app::to_string(app::PoolRequest{.page_size = page_size, .node = {}, .pages = total}));
-}
-
 std::string plan_of(PacketMemory& memory, const PacketPool& packets, const Limits& limits)
 {
     rte_mempool& pool = *packets.pool;
@@ -213,8 +198,10 @@ std::string plan_of(PacketMemory& memory, const PacketPool& packets, const Limit
         rte_pktmbuf_pool_create("testpmd_plain_twin", pool.size, pool.cache_size, rte_pktmbuf_priv_size(&pool),
                                 rte_pktmbuf_data_room_size(&pool), SOCKET_ID_ANY)};
     if (twin == nullptr) {
-        sentence = fmt::format("The same pool in plain DPDK memory could not be made to compare: {} ({})\n",
-                               how_to_give(*packets.pool), rte_strerror(rte_errno));
+        sentence =
+            fmt::format("The same pool in plain DPDK memory could not be made to compare: {} ({})\n",
+                        how_to_give(pool.size * std::size_t{pool.header_size + pool.elt_size + pool.trailer_size}),
+                        rte_strerror(rte_errno));
     } else {
         const PiecesCost cost = cost_of_pool(*twin, false, limits);
         costs.add("the same pool, plain DPDK", cost, false);

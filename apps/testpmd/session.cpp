@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace mrz::testpmd {
@@ -27,7 +28,7 @@ std::vector<PoolNeed> needs_of_all_ports()
         const auto port = static_cast<std::uint16_t>(id);
         const int node = rte_eth_dev_socket_id(port);
         const rte_eth_dev_info info = info_of(port);
-        const rte_devargs* const arguments = rte_dev_devargs(info.device);
+        const rte_devargs* const arguments = info.device != nullptr ? rte_dev_devargs(info.device) : nullptr;
         needs.push_back({.port = port,
                          .driver = info.driver_name,
                          .arguments = arguments != nullptr && arguments->args != nullptr ? arguments->args : "",
@@ -52,7 +53,7 @@ std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& opt
                    std::uint32_t{options.port.tx_queues} * transmit_descriptors(info, options.port);
     }
     buffers += rte_lcore_count() * (options.memory.cache * 3 / 2 + max_burst);
-    return std::max(buffers, std::uint32_t{16384}) - 1; // pools are best one short of a power of two
+    return std::bit_ceil(std::max(buffers + 1, std::uint32_t{16384})) - 1; // one short of a power of two: a full ring
 }
 
 Session::Losses losses_of(std::uint16_t port)
@@ -67,6 +68,15 @@ Session::Losses losses_of(std::uint16_t port)
 std::uint64_t since(std::uint64_t now, std::uint64_t before)
 {
     return now >= before ? now - before : now;
+}
+
+std::vector<std::uint16_t> clear_by(const std::vector<Port*>& ports, int (*clear)(std::uint16_t))
+{
+    std::vector<std::uint16_t> cleared;
+    for (const Port* const port : ports)
+        if (port->open() && clear(port->id()) == 0)
+            cleared.push_back(port->id());
+    return cleared;
 }
 
 void map_for_all(Arena& arena, std::span<const Port> ports)
@@ -92,10 +102,10 @@ Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
     : memory_{options.memory, needs, enough_buffers(needs, options)}, forward_{options.forward},
       buffer_size_{options.memory.buffer_size}
 {
-    check_shape(forward_.shape);
     ports_.reserve(needs.size());
     for (const PoolNeed& need : needs)
         ports_.emplace_back(need.port, options.port, memory_.packets().pool.get());
+    check_shape(forward_.shape);
     if (Arena* const arena = memory_.arena())
         map_for_all(*arena, ports_);
     start_ports();
@@ -104,6 +114,14 @@ Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
 Session::~Session()
 {
     forwarding_.stop();
+    // All of them before the first is closed: what one still sends may be another's.
+    for (Port& port : ports_) {
+        try {
+            port.stop();
+        } catch (const Error& error) {
+            app::say("{}", error.what());
+        }
+    }
 }
 
 void Session::check_shape(const PacketShape& shape) const
@@ -119,6 +137,16 @@ void Session::check_shape(const PacketShape& shape) const
                           .present = room,
                           .need = *longest,
                           .remedy = "give shorter segments, or a larger --mbuf-size"}};
+    const auto xdp = std::ranges::find(ports_, "net_af_xdp", &Port::driver);
+    if (shape.segments > 1 && xdp != ports_.end())
+        throw Error{ENOTSUP,
+                    Cause{.trouble = Trouble::unsupported,
+                          .what = fmt::format("packets of {} segments (txpkts)", shape.segments),
+                          .limit = fmt::format("port {} (net_af_xdp) sends only the first of them", xdp->id()),
+                          .present = 1,
+                          .need = shape.segments,
+                          .remedy = fmt::format("give one segment, for example: set txpkts {}",
+                                                std::min<std::size_t>(shape.length(), room))}};
 }
 
 void Session::refuse_while_forwarding(std::string_view what) const
@@ -137,8 +165,14 @@ Assignment Session::next_assignment() const
 
 void Session::start_forwarding(unsigned bursts_first)
 {
+    start_forwarding(forward_, bursts_first);
+}
+
+void Session::start_forwarding(const ForwardOptions& options, unsigned bursts_first)
+{
     auto lost = all_losses();
-    forwarding_.start(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr, bursts_first);
+    forwarding_.start(options, ports_, options.lookup ? memory_.keys() : nullptr, bursts_first);
+    running_ = options;
     cleared_.assign(forwarding_.streams().size(), {});
     lost_before_ = std::move(lost);
 }
@@ -152,10 +186,10 @@ std::vector<Port*> Session::chosen(std::optional<std::uint16_t> id)
 {
     std::vector<Port*> chosen;
     if (id)
-        chosen.push_back(const_cast<Port*>(&port(*id)));
+        chosen.push_back(&find(*id));
     else
         for (Port& port : ports_)
-            if (port.state() == Port::State::started || port.state() == Port::State::stopped)
+            if (port.open())
                 chosen.push_back(&port);
     return chosen;
 }
@@ -183,7 +217,6 @@ void Session::close_ports(std::optional<std::uint16_t> port)
 
 void Session::set_engine(std::string_view name)
 {
-    refuse_while_forwarding("setting the forward mode");
     const Engine* const engine = find_engine(name);
     if (engine == nullptr)
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
@@ -195,7 +228,6 @@ void Session::set_engine(std::string_view name)
 
 void Session::set_burst(std::uint16_t burst)
 {
-    refuse_while_forwarding("setting the burst");
     if (burst == 0 || burst > max_burst)
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
                                   .what = "setting the burst",
@@ -208,21 +240,18 @@ void Session::set_burst(std::uint16_t burst)
 
 void Session::set_shape(const PacketShape& shape)
 {
-    refuse_while_forwarding("setting the packets that engines make");
     check_shape(shape);
     forward_.shape = shape;
 }
 
-void Session::clear_port_stats(std::optional<std::uint16_t> port)
+std::vector<std::uint16_t> Session::clear_port_stats(std::optional<std::uint16_t> port)
 {
-    for (const Port* const one : chosen(port))
-        rte_eth_stats_reset(one->id());
+    return clear_by(chosen(port), rte_eth_stats_reset);
 }
 
-void Session::clear_port_xstats(std::optional<std::uint16_t> port)
+std::vector<std::uint16_t> Session::clear_port_xstats(std::optional<std::uint16_t> port)
 {
-    for (const Port* const one : chosen(port))
-        rte_eth_xstats_reset(one->id());
+    return clear_by(chosen(port), rte_eth_xstats_reset);
 }
 
 void Session::clear_forward_stats()
@@ -242,11 +271,16 @@ void Session::drop_vanished()
     forwarding_.stop(); // no lcore may be in a driver whose port is closed under it
     for (Port& port : ports_)
         port.close_if_vanished();
-    if (running && std::ranges::find(ports_, Port::State::started, &Port::state) != ports_.end())
-        start_forwarding();
+    if (running)
+        start_forwarding(running_, 0);
 }
 
 const Port& Session::port(std::uint16_t id) const
+{
+    return const_cast<Session*>(this)->find(id);
+}
+
+Port& Session::find(std::uint16_t id)
 {
     const auto found = std::ranges::find(ports_, id, &Port::id);
     if (found == ports_.end()) {
@@ -261,17 +295,11 @@ const Port& Session::port(std::uint16_t id) const
     return *found;
 }
 
-std::vector<Session::Counts> Session::totals() const
+std::vector<ForwardCounts> Session::totals() const
 {
-    std::vector<Counts> totals;
+    std::vector<ForwardCounts> totals;
     for (const Stream& stream : forwarding_.streams())
-        totals.push_back({.rx_packets = stream.rx_packets.value(),
-                          .tx_packets = stream.tx_packets.value(),
-                          .dropped = stream.dropped.value(),
-                          .bad_ip_sum = stream.bad_ip_sum.value(),
-                          .bad_l4_sum = stream.bad_l4_sum.value(),
-                          .keys_found = stream.keys_found.value(),
-                          .keys_missing = stream.keys_missing.value()});
+        totals.push_back(counts_of(stream));
     return totals;
 }
 
@@ -279,12 +307,15 @@ std::map<std::uint16_t, Session::Losses> Session::all_losses() const
 {
     std::map<std::uint16_t, Losses> all;
     for (const Port& port : ports_)
-        all[port.id()] = losses_of(port.id());
+        if (port.open())
+            all[port.id()] = losses_of(port.id());
     return all;
 }
 
 Session::Losses Session::losses(std::uint16_t port) const
 {
+    if (!this->port(port).open())
+        return {};
     Losses losses = losses_of(port);
     const auto before = lost_before_.find(port);
     if (before == lost_before_.end())
@@ -295,18 +326,11 @@ Session::Losses Session::losses(std::uint16_t port) const
     return losses;
 }
 
-std::vector<Session::Counts> Session::forward_counts() const
+std::vector<ForwardCounts> Session::forward_counts() const
 {
-    std::vector<Counts> counts = totals();
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-        counts[i].rx_packets -= cleared_[i].rx_packets;
-        counts[i].tx_packets -= cleared_[i].tx_packets;
-        counts[i].dropped -= cleared_[i].dropped;
-        counts[i].bad_ip_sum -= cleared_[i].bad_ip_sum;
-        counts[i].bad_l4_sum -= cleared_[i].bad_l4_sum;
-        counts[i].keys_found -= cleared_[i].keys_found;
-        counts[i].keys_missing -= cleared_[i].keys_missing;
-    }
+    std::vector<ForwardCounts> counts = totals();
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        counts[i] -= cleared_[i];
     return counts;
 }
 

@@ -44,7 +44,7 @@ std::vector<unsigned> forwarding_lcores(const ForwardOptions& options, std::span
                                       .what = fmt::format("forwarding on lcore {} (--coremask)", lcore),
                                       .limit = lcore == main_lcore ? "it is the main lcore, which the prompt needs"
                                                                    : "the EAL was not given it",
-                                      .remedy = fmt::format("give the EAL more lcores (-l), or another --coremask")}};
+                                      .remedy = "give the EAL more lcores (-l), or another --coremask"}};
     const std::size_t wanted = options.lcores.empty() ? options.cores : options.lcores.size();
     if (workers.size() < wanted)
         throw Error{EINVAL,

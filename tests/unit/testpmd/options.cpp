@@ -85,6 +85,8 @@ TEST(Options, TakesTestpmdsOwnNames)
     EXPECT_EQ(options.forward.lcores, (std::vector<unsigned>{1, 2}));
     EXPECT_EQ(options.port.tx_queues, 3);
     EXPECT_EQ(options.port.rx_descriptors, 256);
+    EXPECT_TRUE(options.port.rx_checksums);
+    EXPECT_EQ(options.port.tx_offloads, 0xeU);
     EXPECT_EQ(options.memory.buffer_size, 4096);
     EXPECT_EQ(options.memory.buffers, 4096U);
     EXPECT_EQ(options.forward.shape.length(), 192U);
@@ -114,6 +116,9 @@ TEST(Options, RefusesWhatContradictsItself)
 {
     EXPECT_NE(refusal({"--lookup"}).find("--domain"), std::string::npos);
     EXPECT_NE(refusal({"--mp-alloc=native", "--domain=soft"}).find("native"), std::string::npos);
+    EXPECT_NE(refusal({"--nb-cores=2", "--coremask=0x2"}), "");
+    EXPECT_NE(refusal({"-i", "--tx-first"}).find("start tx_first"), std::string::npos);
+    EXPECT_EQ(refusal({"-i", "-a", "--tx-first"}), "");
 }
 
 TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
@@ -133,6 +138,9 @@ TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
     EXPECT_NE(refusal({"--eth-peer=1"}), "");
     EXPECT_NE(refusal({"--eth-peer=1,02:00"}), "");
     EXPECT_NE(refusal({"--eth-peer=x,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--eth-peer=,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--eth-peer=70000,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--tx-offloads=all"}), "");
     EXPECT_NE(refusal({"--arena-page=x"}), "");
     EXPECT_NE(refusal({"--no-such-option"}), "");
     EXPECT_NE(refusal({"word"}), "");
