@@ -59,7 +59,8 @@ std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& opt
 Session::Losses losses_of(std::uint16_t port)
 {
     rte_eth_stats stats = {};
-    if (rte_eth_stats_get(port, &stats) != 0)
+    // Of a port that was closed ethdev would complain.
+    if (rte_eth_dev_is_valid_port(port) == 0 || rte_eth_stats_get(port, &stats) != 0)
         return {};
     return {.missed = stats.imissed, .errors = stats.ierrors, .no_buffer = stats.rx_nombuf};
 }
