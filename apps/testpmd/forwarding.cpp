@@ -73,6 +73,19 @@ std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const P
 
 } // namespace
 
+Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys)
+{
+    Assignment assigned{.streams = streams_for(options, ports, keys), .lcores = {}};
+    const std::vector<unsigned> ids = forwarding_lcores(options, workers(), rte_get_main_lcore());
+    std::size_t first = 0;
+    for (const std::size_t count : shares(assigned.streams.size(), ids.size())) {
+        assigned.lcores.push_back(
+            {.lcore = ids[assigned.lcores.size()], .streams = std::span{assigned.streams}.subspan(first, count)});
+        first += count;
+    }
+    return assigned;
+}
+
 Forwarding::~Forwarding()
 {
     stop();
@@ -86,20 +99,7 @@ void Forwarding::start(const ForwardOptions& options, std::span<const Port> port
                                  .what = "starting to forward",
                                  .limit = "forwarding runs already",
                                  .remedy = "try: stop"}};
-    std::vector<Stream> streams = streams_for(options, ports, keys);
-    const std::vector<unsigned> all = workers();
-    const std::vector<unsigned> ids = forwarding_lcores(options, all, rte_get_main_lcore());
-
-    streams_ = std::move(streams);
-    lcores_.clear();
-    std::size_t first = 0;
-    for (const std::size_t count : shares(streams_.size(), ids.size())) {
-        lcores_.push_back({.lcore = ids[lcores_.size()],
-                           .streams = std::span{streams_}.subspan(first, count),
-                           .loop = nullptr,
-                           .stop = &stop_});
-        first += count;
-    }
+    assigned_ = assign(options, ports, keys);
     engine_ = options.engine;
     began_ = std::chrono::steady_clock::now();
     if (const Engine* const txonly = find_engine("txonly"); txonly != nullptr && bursts_first > 0) {
@@ -116,8 +116,9 @@ void Forwarding::start(const ForwardOptions& options, std::span<const Port> port
 
 void Forwarding::launch(ForwardLoop loop)
 {
-    for (LcoreStreams& one : lcores_) {
+    for (LcoreStreams& one : assigned_.lcores) {
         one.loop = loop;
+        one.stop = &stop_;
         rte_eal_remote_launch(work, &one, one.lcore); // only a busy lcore refuses, and all of them wait
     }
 }

@@ -22,6 +22,14 @@ struct LcoreStreams {
     const std::atomic<bool>* stop = nullptr;
 };
 
+//! Who forwards what.
+struct Assignment {
+    std::vector<Stream> streams;
+    std::vector<LcoreStreams> lcores; //!< Of these streams, which may be moved, but not copied.
+};
+//! Throws Error: invalid where no port is started, or there is no lcore to forward on.
+Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys);
+
 //! Streams over lcores, from start() to stop(). Used by the main thread alone.
 class Forwarding {
   public:
@@ -30,7 +38,7 @@ class Forwarding {
     Forwarding(const Forwarding&) = delete;
     Forwarding& operator=(const Forwarding&) = delete;
 
-    //! Throws Error: invalid where no port is started, or there is no lcore to forward on; busy where it runs.
+    //! Throws Error: as assign(); busy where it runs.
     //! \param bursts_first are sent on each stream before, of the txonly engine's packets.
     void start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
                unsigned bursts_first = 0);
@@ -39,8 +47,7 @@ class Forwarding {
     [[nodiscard]] bool running() const noexcept { return running_; }
 
     //! What forwards, or forwarded last; empty before the first start.
-    [[nodiscard]] std::span<const Stream> streams() const noexcept { return streams_; }
-    [[nodiscard]] std::span<const LcoreStreams> lcores() const noexcept { return lcores_; }
+    [[nodiscard]] std::span<const Stream> streams() const noexcept { return assigned_.streams; }
     [[nodiscard]] const Engine* engine() const noexcept { return engine_; }
     //! How long it runs, or ran.
     [[nodiscard]] std::chrono::nanoseconds duration() const;
@@ -49,8 +56,7 @@ class Forwarding {
     void launch(ForwardLoop loop);
 
     const Engine* engine_ = nullptr;
-    std::vector<Stream> streams_;
-    std::vector<LcoreStreams> lcores_;
+    Assignment assigned_;
     std::atomic<bool> stop_ = false;
     bool running_ = false;
     std::chrono::steady_clock::time_point began_ = {};

@@ -13,27 +13,46 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <set>
 
 namespace mrz::testpmd {
 namespace {
 
-// What a port may use instead of the kind that was asked for.
-PoolKind kind_for_driver(const PoolNeed& need, PoolKind asked)
+// Whether what is behind the port maps memory by DPDK's table of it, of which it can be given all but external heaps:
+// packets in an arena are not seen by virtio-user's peer, which drops them, and memif's does not even connect.
+bool shares_memory_by_table(const PoolNeed& need)
 {
-    // Its peer maps memory by DPDK's table of it, in which external heaps are not.
-    if (need.driver == "net_virtio_user" && asked != PoolKind::native) {
-        app::say("port {} ({}) gets a native pool: its peer cannot see an arena", need.port, need.driver);
+    return need.driver == "net_virtio_user" ||
+           (need.driver == "net_memif" && need.arguments.find("zero-copy=yes") != std::string::npos &&
+            need.arguments.find("role=server") == std::string::npos);
+}
+
+// Of every port's pool: ports forward to one another.
+PoolKind kind_for_all(const std::vector<PoolNeed>& ports, const MemoryOptions& options)
+{
+    if (options.kind == PoolKind::native)
+        return options.kind;
+    if (const auto sharing = std::ranges::find_if(ports, shares_memory_by_table); sharing != ports.end()) {
+        if (options.device)
+            throw Error{ENOTSUP,
+                        Cause{.trouble = Trouble::unsupported,
+                              .what = fmt::format("an arena in a domain of {} (--domain)", *options.device),
+                              .limit = fmt::format("the peer of port {} ({}) cannot see an arena, and ports forward "
+                                                   "to one another",
+                                                   sharing->port, sharing->driver),
+                              .remedy = "leave out --domain, or that port"}};
+        app::say("all ports get a native pool: the peer of port {} ({}) cannot see an arena", sharing->port,
+                 sharing->driver);
         return PoolKind::native;
     }
     // It makes the pool's own memory its ring's, where external buffers are not.
-    if (need.driver == "net_af_xdp" && asked == PoolKind::arena_extbuf)
+    const auto xdp = std::ranges::find(ports, "net_af_xdp", &PoolNeed::driver);
+    if (xdp != ports.end() && options.kind == PoolKind::arena_extbuf)
         throw Error{ENOTSUP,
                     Cause{.trouble = Trouble::unsupported,
-                          .what = fmt::format("packets of port {} ({}) in external buffers", need.port, need.driver),
+                          .what = fmt::format("packets of port {} ({}) in external buffers", xdp->port, xdp->driver),
                           .limit = "AF_XDP shares the pool's own memory with the kernel",
                           .remedy = "give --mp-alloc=arena or --mp-alloc=native"}};
-    return asked;
+    return options.kind;
 }
 
 // Where all devices are near to one node.
@@ -115,16 +134,10 @@ PacketMemory::PacketMemory(const MemoryOptions& options, const std::vector<PoolN
 {
     if (options.buffers != 0)
         buffers = options.buffers;
-    for (const PoolNeed& need : ports)
-        kinds_.emplace(need.port, kind_for_driver(need, options.kind));
-    std::set<PoolKind> kinds;
-    for (const auto& [port, kind] : kinds_)
-        kinds.insert(kind);
-    for (const PoolKind kind : kinds) {
-        if (kind != PoolKind::native)
-            build_arena(kind, options, buffers, common_node(ports));
-        make_pool(kind, options, buffers);
-    }
+    const PoolKind kind = kind_for_all(ports, options);
+    if (kind != PoolKind::native)
+        build_arena(kind, options, buffers, common_node(ports));
+    make_pool(kind, options, buffers);
 }
 
 PacketMemory::~PacketMemory() = default;
@@ -160,22 +173,7 @@ void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::u
     }
     if (pool == nullptr)
         refuse_pool(kind, buffers, sizeof(rte_mbuf) + options.buffer_size);
-    pools_.push_back({.kind = kind, .pool = std::unique_ptr<rte_mempool, PacketPool::Free>{pool}});
-}
-
-rte_mempool* PacketMemory::pool_for(std::uint16_t port) const
-{
-    return of_port(port).pool.get();
-}
-
-PoolKind PacketMemory::kind_for(std::uint16_t port) const
-{
-    return of_port(port).kind;
-}
-
-const PacketPool& PacketMemory::of_port(std::uint16_t port) const
-{
-    return *std::ranges::find(pools_, kinds_.at(port), &PacketPool::kind);
+    packets_ = {.kind = kind, .pool = std::unique_ptr<rte_mempool, PacketPool::Free>{pool}};
 }
 
 } // namespace mrz::testpmd

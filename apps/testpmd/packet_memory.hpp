@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,25 +51,24 @@ struct PacketPool {
 struct PoolNeed {
     std::uint16_t port = 0;
     std::string driver;        //!< "net_af_packet".
+    std::string arguments;     //!< Of the device: "iface=eth0".
     std::optional<int> node{}; //!< That the device is near to.
 };
 
-//! All packet memory of the program; an arena for the kinds that need one. Owns it, and is to be destroyed when no
-//! port can use it any more, and before the EAL's end.
+//! All packet memory of the program: one pool, since ports forward to one another, and an arena for the kinds that
+//! need one. Owns it, and is to be destroyed when no port can use it any more, and before the EAL's end.
 class PacketMemory {
   public:
-    //! \p buffers is how many each pool has where the options leave it open. Pools that no port needs are not made.
+    //! \p buffers is how many the pool has where the options leave it open. It is native, which is said, where the
+    //! peer of a port can see no other.
     //! Throws Error: as Arena::build(), hugepages; unsupported (ENOTSUP) for a port that cannot take the kind.
     PacketMemory(const MemoryOptions& options, const std::vector<PoolNeed>& ports, std::uint32_t buffers);
     ~PacketMemory();
     PacketMemory(const PacketMemory&) = delete;
     PacketMemory& operator=(const PacketMemory&) = delete;
 
-    //! The pool that a port's packets come from.
-    [[nodiscard]] rte_mempool* pool_for(std::uint16_t port) const;
-    [[nodiscard]] PoolKind kind_for(std::uint16_t port) const;
-    [[nodiscard]] const std::vector<PacketPool>& pools() const noexcept { return pools_; }
-    //! None where every pool is native.
+    [[nodiscard]] const PacketPool& packets() const noexcept { return packets_; }
+    //! None where the pool is native.
     [[nodiscard]] Arena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
     [[nodiscard]] const std::optional<Domain>& domain() const noexcept { return domain_; }
     //! The keys to the arena in that domain. Only with a domain.
@@ -79,14 +77,12 @@ class PacketMemory {
   private:
     void build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers, std::optional<int> node);
     void make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
-    [[nodiscard]] const PacketPool& of_port(std::uint16_t port) const;
 
     std::optional<Domain> domain_;
     std::optional<app::ArenaPages> pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
-    std::vector<PacketPool> pools_;
-    std::map<std::uint16_t, PoolKind> kinds_; //!< By port; there is one pool of each kind.
+    PacketPool packets_;
     std::optional<KeySearch> keys_;
 };
 

@@ -39,9 +39,9 @@ class PortStatistics {
 // reports_forwarding.cpp
 //! A block for each stream's ports, and the sum, in testpmd's form.
 std::string forward_statistics(const Session& session);
-//! What "start" is about to do: engine, lcores, streams.
+//! What forwards, or would if it started now: engine, lcores, streams. Throws Error where nothing can.
 std::string forward_configuration(Session& session);
-//! The lcores that forward.
+//! The lcores of it. Throws Error where nothing can.
 std::string lcore_configuration(const Session& session);
 //! Bursts, packets that are made, and the ports' queues.
 std::string queue_configuration(const Session& session);

@@ -39,15 +39,6 @@ ForwardCounts sent(const ForwardCounts& stream)
     return {.tx_packets = stream.tx_packets, .tx_dropped = stream.tx_dropped};
 }
 
-//! The kinds of pools that packets lie in.
-std::string allocation(Session& session)
-{
-    std::vector<std::string_view> kinds;
-    for (const PacketPool& pool : session.memory().pools())
-        kinds.push_back(to_string(pool.kind));
-    return fmt::format("{}", fmt::join(kinds, " and "));
-}
-
 std::size_t started_ports(const Session& session)
 {
     return static_cast<std::size_t>(std::ranges::count(session.ports(), Port::State::started, &Port::state));
@@ -90,13 +81,15 @@ std::string forward_statistics(const Session& session)
 
 std::string forward_configuration(Session& session)
 {
-    const Forwarding& forwarding = session.forwarding();
-    const Engine* const engine = forwarding.running() ? forwarding.engine() : session.forward_options().engine;
-    std::string text = fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support disabled, "
-                                   "MP allocation mode: {}\n",
-                                   engine != nullptr ? engine->name : "no", started_ports(session),
-                                   forwarding.lcores().size(), forwarding.streams().size(), allocation(session));
-    for (const LcoreStreams& lcore : forwarding.lcores()) {
+    const Engine* const engine = session.forward_options().engine;
+    // Nothing that it depends on changes while forwarding runs.
+    const Assignment assigned = session.next_assignment();
+    std::string text =
+        fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support disabled, "
+                    "MP allocation mode: {}\n",
+                    engine != nullptr ? engine->name : "no", started_ports(session), assigned.lcores.size(),
+                    assigned.streams.size(), to_string(session.memory().packets().kind));
+    for (const LcoreStreams& lcore : assigned.lcores) {
         text += fmt::format("Logical Core {} (socket {}) forwards packets on {} streams:", lcore.lcore,
                             rte_lcore_to_socket_id(lcore.lcore), lcore.streams.size());
         for (const Stream& stream : lcore.streams)
@@ -110,8 +103,9 @@ std::string forward_configuration(Session& session)
 
 std::string lcore_configuration(const Session& session)
 {
+    const Assignment assigned = session.next_assignment();
     std::vector<unsigned> lcores;
-    for (const LcoreStreams& lcore : session.forwarding().lcores())
+    for (const LcoreStreams& lcore : assigned.lcores)
         lcores.push_back(lcore.lcore);
     return fmt::format("List of forwarding lcores(nb={}):  {}\n", lcores.size(), fmt::join(lcores, " "));
 }

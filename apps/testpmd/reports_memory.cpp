@@ -241,8 +241,7 @@ std::string arenas(Session& session)
             text += window_text(*arena, windows[i], i, limits_of(memory));
         text += heap_text(arena->socket_id());
     }
-    for (const PacketPool& pool : memory.pools())
-        text += pool_text(pool);
+    text += pool_text(memory.packets());
     if (arena != nullptr)
         text += note(!std::ranges::all_of(arena->windows(), &Window::frames_known));
     return text;
@@ -252,13 +251,11 @@ std::string plan(Session& session)
 {
     PacketMemory& memory = session.memory();
     const Limits limits = limits_of(memory);
-    std::string text =
+    const std::string text =
         memory.domain()
             ? fmt::format("Entries of one direct key a range, with the pages that {} has\n", memory.domain()->name())
             : "Entries of one direct key a range, with the largest pages that this kernel registers\n";
-    for (const PacketPool& pool : memory.pools())
-        text += plan_of(memory, pool, limits);
-    return text;
+    return text + plan_of(memory, memory.packets(), limits);
 }
 
 std::string map(Session& session)

@@ -109,7 +109,7 @@ std::string port_info(Session& session, const Port& port)
     text += fmt::format("Port status: {}\n", to_string(port.state()));
     text += fmt::format("Connect to socket: {}\n", rte_eth_dev_socket_id(port.id()));
     text += fmt::format("memory allocation on the socket: {}\n", port.pool()->socket_id);
-    text += fmt::format("Packet pool: {} ({})\n", port.pool()->name, to_string(session.memory().kind_for(port.id())));
+    text += fmt::format("Packet pool: {} ({})\n", port.pool()->name, to_string(session.memory().packets().kind));
     text += link_text(port);
     std::uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(port.id(), &mtu) == 0)

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_lcore.h>
 
 #include <algorithm>
@@ -24,8 +26,11 @@ std::vector<PoolNeed> needs_of_all_ports()
     for (std::uint64_t id = next_port(0); id < RTE_MAX_ETHPORTS; id = next_port(id + 1)) {
         const auto port = static_cast<std::uint16_t>(id);
         const int node = rte_eth_dev_socket_id(port);
+        const rte_eth_dev_info info = info_of(port);
+        const rte_devargs* const arguments = rte_dev_devargs(info.device);
         needs.push_back({.port = port,
-                         .driver = info_of(port).driver_name,
+                         .driver = info.driver_name,
+                         .arguments = arguments != nullptr && arguments->args != nullptr ? arguments->args : "",
                          .node = node < 0 ? std::nullopt : std::optional{node}});
     }
     if (needs.empty())
@@ -90,7 +95,7 @@ Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
     check_shape(forward_.shape);
     ports_.reserve(needs.size());
     for (const PoolNeed& need : needs)
-        ports_.emplace_back(need.port, options.port, memory_.pool_for(need.port));
+        ports_.emplace_back(need.port, options.port, memory_.packets().pool.get());
     if (Arena* const arena = memory_.arena())
         map_for_all(*arena, ports_);
     start_ports();
@@ -123,6 +128,11 @@ void Session::refuse_while_forwarding(std::string_view what) const
                                  .what = std::string{what},
                                  .limit = "forwarding runs",
                                  .remedy = "try: stop"}};
+}
+
+Assignment Session::next_assignment() const
+{
+    return assign(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr);
 }
 
 void Session::start_forwarding(unsigned bursts_first)

@@ -56,6 +56,8 @@ class Session {
 
     [[nodiscard]] const ForwardOptions& forward_options() const noexcept { return forward_; }
     [[nodiscard]] const Forwarding& forwarding() const noexcept { return forwarding_; }
+    //! Who would forward what if it started now. Throws Error: as assign().
+    [[nodiscard]] Assignment next_assignment() const;
     [[nodiscard]] std::span<const Port> ports() const noexcept { return ports_; }
     //! Throws Error (invalid, ENODEV) naming the ports there are.
     [[nodiscard]] const Port& port(std::uint16_t id) const;

@@ -50,7 +50,7 @@ std::vector<unsigned> forwarding_lcores(const ForwardOptions& options, std::span
         throw Error{EINVAL,
                     Cause{.trouble = Trouble::invalid,
                           .what = "forwarding",
-                          .limit = "lcores that forward; the main one does not",
+                          .limit = "number of lcores beside the main one, which does not forward,",
                           .present = workers.size(),
                           .need = wanted,
                           .remedy = fmt::format("give the EAL {} lcores, for example: -l 0-{}", wanted + 1, wanted)}};

@@ -49,6 +49,9 @@ TEST_P(TestpmdSoftware, UsesAsManyQueuesAndLcoresAsItIsTold)
                               {pools(), "--rxq=2", "--txq=2", "--nb-cores=2", "--burst=64"});
     words[1] = command({}, {}, 3)[1];
     Dialogue program{words};
+    // Before it starts, and while it forwards.
+    program.say("show config fwd");
+    ASSERT_TRUE(program.hear("cores=2 - streams=4")) << program.text();
     ASSERT_NO_FATAL_FAILURE(start(program, 2));
     program.say("show config fwd");
     ASSERT_TRUE(program.hear("cores=2 - streams=4")) << program.text();
