@@ -31,6 +31,10 @@ BESIDE = {"arena": "native", "arena-extbuf": "xbuf"}
 PAGE_SIZE = 2 << 20
 POOL = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 PATIENCE = 60  # Seconds, for one answer.
+# Seconds from the start of forwarding to its measurement. The scheduler weighs a session by what it did on each CPU
+# in the last tenth of a second, and starting is not the same work for both.
+SETTLING = 0.1
+QUIET = 0.97  # A forwarding lcore that had less of its CPU was disturbed.
 
 
 def say(text):
@@ -84,6 +88,7 @@ class Forwarder:
                                         start_new_session=True)
         os.close(slave)
         self.text = ""
+        self.share = 1.0  # Of its CPU that the forwarding lcore had, in the worst window.
         self._wait_for(lambda text: "testpmd> " in text)
 
     def __enter__(self):
@@ -119,11 +124,21 @@ class Forwarder:
     def window(self, engine, seconds):
         """One window of forwarding: packets a second."""
         self.ask("start")
+        time.sleep(SETTLING)
         self.rates()
+        began, ran = time.monotonic(), self._ran()
         time.sleep(seconds)
         received, sent = self.rates()
+        # The thread that forwards is the one that had most.
+        most = max(now - before for now, before in zip(self._ran(), ran))
+        self.share = min(self.share, most / (time.monotonic() - began))
         self.ask("stop")
         return received if engine == "rxonly" else sent
+
+    def _ran(self):
+        """Seconds of CPU time of each thread."""
+        return [int((task / "schedstat").read_text().split()[0]) / 1e9
+                for task in sorted(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir())]
 
     def _type(self, command):
         os.write(self.terminal, command.encode() + b"\n")
@@ -217,6 +232,7 @@ def main():
     program = options.testpmd if options.same else options.program
     rates = {kind: {engine: [] for engine in options.engines} for kind in options.pools}
     plans = {}
+    shares = []
     # Two processes with 2,500 bytes a buffer, and what an EAL takes for itself.
     pages = 2 * (math.ceil(options.total_num_mbufs * 2560 / PAGE_SIZE) + 64)
     with Hugepages(pages):
@@ -229,13 +245,18 @@ def main():
                         one, other = rates[kind][engine][-1]
                         say(f"pair {pair + 1} of {options.pairs}, {kind}, {engine}: {one / 1e6:.2f} beside "
                             f"{other / 1e6:.2f} Mpps, {one / other:.3f}")
+                    shares += [mrz.share, testpmd.share]
                     if kind not in plans and not options.same:
                         plans[kind] = mrz.ask("show plan").rpartition("\n")[0].partition("\n")[2]
     results = {"schema": 1, "beside": {kind: BESIDE[kind] for kind in options.pools},
                "rates": {kind: {engine: summarize(pairs) for engine, pairs in engines.items()}
-                         for kind, engines in rates.items()}, "plans": plans}
+                         for kind, engines in rates.items()}, "plans": plans,
+               "disturbed": sum(share < QUIET for share in shares), "processes": len(shares)}
     results["means"] = {kind: statistics.geometric_mean(row["ratio"] for row in engines.values())
                         for kind, engines in results["rates"].items()}
+    if results["disturbed"]:
+        say(f"this machine is not quiet: in {results['disturbed']} of {len(shares)} processes the forwarding lcore did "
+            f"not have its CPU for itself; the worst had {min(shares):.0%}")
     if options.json:
         json.dump(results, sys.stdout, indent=2)
         print()

@@ -21,13 +21,13 @@ void swap_fields(void* first, std::size_t size) noexcept
 }
 
 //! Goes up layer by layer, as far as the packet makes sense. Checksums stay right, being sums.
-void swap_all(rte_mbuf* packet, std::uint8_t* bytes) noexcept
+void swap_all(rte_mbuf* packet) noexcept
 {
     struct Ports {
         rte_be16_t source;
         rte_be16_t destination;
     };
-    swap_addresses(packet, bytes);
+    swap_addresses(packet);
     const Headers headers = parse(packet);
     if (headers.l3_length == 0)
         return;

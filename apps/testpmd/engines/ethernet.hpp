@@ -8,67 +8,71 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
+#include <algorithm>
 #include <array>
-#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace mrz::testpmd {
 
-//! Calls \p each with each packet, and its first byte if it takes that, while the next one's first bytes are on their
-//! way into the cache. Where they are is worked out once a packet: that is a third of what a MAC address costs.
+//! Calls \p each with each packet, while the next one's first bytes are on their way into the cache. For engines that
+//! read what they then decide upon. Those that only write a header, or turn it round, are quicker without: the
+//! processor sees far enough ahead by itself. (mac with external buffers: 38.3 cycles a packet with, 36.4 without;
+//! with 16,384 buffers in turn, which no cache holds, within 3 % of each other. Xeon, 2.8 GHz, two net_null ports.)
 template <class F>
 __rte_always_inline void for_each_packet(rte_mbuf** packets, std::uint16_t count, F each)
 {
-    auto* next = count > 0 ? rte_pktmbuf_mtod(packets[0], std::uint8_t*) : nullptr;
     for (std::uint16_t i = 0; i < count; ++i) {
-        auto* const bytes = next;
-        if (likely(i + 1 < count)) {
-            next = rte_pktmbuf_mtod(packets[i + 1], std::uint8_t*);
-            rte_prefetch0(next);
-        }
-        if constexpr (std::invocable<F, rte_mbuf*, std::uint8_t*>)
-            each(packets[i], bytes);
-        else
-            each(packets[i]);
+        if (likely(i + 1 < count))
+            rte_prefetch0(rte_pktmbuf_mtod(packets[i + 1], void*));
+        each(packets[i]);
     }
 }
 
-//! Destination and source, as they begin a packet.
+//! Destination and source, as they begin a packet. Kept as two numbers, which stay in registers.
 class Addresses {
   public:
     Addresses(const rte_ether_addr& destination, const rte_ether_addr& source) noexcept
     {
-        std::memcpy(bytes_.data(), &destination, sizeof destination);
-        std::memcpy(bytes_.data() + sizeof destination, &source, sizeof source);
+        std::array<std::uint8_t, size> bytes;
+        std::memcpy(bytes.data(), &destination, sizeof destination);
+        std::memcpy(bytes.data() + sizeof destination, &source, sizeof source);
+        std::memcpy(&first_, bytes.data(), sizeof first_);
+        std::memcpy(&last_, bytes.data() + sizeof first_, sizeof last_);
     }
 
-    void write(rte_mbuf* packet) const noexcept { write(packet, rte_pktmbuf_mtod(packet, std::uint8_t*)); }
-    //! \p bytes are the packet's first. Does nothing to one that is too short for them, or whose first segment is.
-    void write(const rte_mbuf* packet, std::uint8_t* bytes) const noexcept
+    //! Does nothing to a packet that is too short for them, or whose first segment is.
+    void write(rte_mbuf* packet) const noexcept
     {
-        if (likely(packet->data_len >= bytes_.size()))
-            std::memcpy(bytes, bytes_.data(), bytes_.size());
+        if (unlikely(packet->data_len < size))
+            return;
+        auto* const bytes = rte_pktmbuf_mtod(packet, std::uint8_t*);
+        std::memcpy(bytes, &first_, sizeof first_);
+        std::memcpy(bytes + sizeof first_, &last_, sizeof last_);
     }
 
   private:
-    std::array<std::uint8_t, 2 * RTE_ETHER_ADDR_LEN> bytes_;
+    static constexpr std::size_t size = 2 * RTE_ETHER_ADDR_LEN;
+
+    std::uint64_t first_;
+    std::uint32_t last_;
 };
 
-//! \p bytes are the packet's first. Does nothing to one that is too short for them, or whose first segment is.
-inline void swap_addresses(const rte_mbuf* packet, std::uint8_t* bytes) noexcept
+//! Does nothing to a packet that is too short for them, or whose first segment is.
+inline void swap_addresses(rte_mbuf* packet) noexcept
 {
-    if (unlikely(packet->data_len < 2 * RTE_ETHER_ADDR_LEN))
-        return;
-    // Twelve bytes turned by six, in registers and in either byte order.
-    std::uint64_t first;
-    std::uint32_t last;
-    std::memcpy(&first, bytes, sizeof first);
-    std::memcpy(&last, bytes + sizeof first, sizeof last);
-    const std::uint64_t new_first = first >> 48 | first << 48 | std::uint64_t{last} << 16;
-    const auto new_last = static_cast<std::uint32_t>(first >> 16);
-    std::memcpy(bytes, &new_first, sizeof new_first);
-    std::memcpy(bytes + sizeof new_first, &new_last, sizeof new_last);
+    using Vector [[gnu::vector_size(16)]] = std::uint8_t;
+    constexpr std::size_t addresses = 2 * RTE_ETHER_ADDR_LEN;
+    auto* const bytes = rte_pktmbuf_mtod(packet, std::uint8_t*);
+    if (likely(packet->data_len >= sizeof(Vector))) {
+        Vector header;
+        std::memcpy(&header, bytes, sizeof header);
+        header = __builtin_shufflevector(header, header, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5, 12, 13, 14, 15);
+        std::memcpy(bytes, &header, sizeof header);
+    } else if (packet->data_len >= addresses) {
+        std::swap_ranges(bytes, bytes + RTE_ETHER_ADDR_LEN, bytes + RTE_ETHER_ADDR_LEN);
+    }
 }
 
 } // namespace mrz::testpmd
