@@ -8,8 +8,12 @@
 #include "common/eal.hpp"
 #include "common/output.hpp"
 #include "common/pool_changes.hpp"
+#include "common/process_limits.hpp"
 #include "common/signals.hpp"
+#include "common/standard_files.hpp"
 #include "common/temporary_pool.hpp"
+
+#include <mrzone/hugepage.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -34,7 +38,13 @@ std::optional<app::TemporaryPool> pages_for_eal(const Options& options)
     const std::uint64_t buffer = options.memory.buffer_size + 384U;
     const std::uint64_t native =
         options.memory.kind == PoolKind::native ? options.memory.buffers * buffer / page + 1 : 0;
-    return app::TemporaryPool{page, {}, own + native};
+    // The EAL itself would only say that there is no memory: neither that a control group forbids it, nor that it may
+    // not open a file for each page.
+    if (native > 0 && std::ranges::find(given, "--single-file-segments") == given.end())
+        app::check_open_files(native);
+    app::TemporaryPool pages{page, {}, own + native};
+    Window::preflight({.size = (native + 1) * page, .page_size = page});
+    return pages;
 }
 
 // Between whatever else happens: ports that vanish, and statistics from time to time.
@@ -124,6 +134,7 @@ void run(int argc, char** argv)
         app::print_text(*options.text);
         return;
     }
+    app::check_open_files(0);
     app::undo_what_a_kill_left();
     const auto pages = pages_for_eal(options);
     const app::Eal eal{{.in_memory = pages.has_value(), .defaults = false, .arguments = options.eal}};
@@ -135,6 +146,7 @@ void run(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    mrz::app::occupy_standard_files();
     mrz::app::watch_signals();
     return mrz::app::run_and_report(false, [&] { mrz::testpmd::run(argc, argv); });
 }
