@@ -133,9 +133,22 @@ TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
     EXPECT_NE(refusal({"--eth-peer=1"}), "");
     EXPECT_NE(refusal({"--eth-peer=1,02:00"}), "");
     EXPECT_NE(refusal({"--eth-peer=x,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--eth-peer=,02:00:00:00:00:01"}), "");
     EXPECT_NE(refusal({"--arena-page=x"}), "");
     EXPECT_NE(refusal({"--no-such-option"}), "");
     EXPECT_NE(refusal({"word"}), "");
+}
+
+TEST(Options, RefusesToBeASecondaryProcess)
+{
+    for (const std::vector<std::string>& eal : {std::vector<std::string>{"--proc-type=secondary"},
+                                                {"--proc-type=auto"},
+                                                {"--proc-type", "secondary"},
+                                                {"--proc", "auto"},
+                                                {"--pr"}})
+        EXPECT_THROW(parse(eal), Error) << eal.front();
+    EXPECT_EQ(parse({"--proc-type=primary", "--no-pci"}).eal.size(), 2U);
+    EXPECT_EQ(parse({"--proc-type", "primary"}).eal.size(), 2U);
 }
 
 TEST(PacketShape, IsReadAsSegments)
