@@ -3,6 +3,8 @@
 
 #include "streams.hpp"
 
+#include "common/signals.hpp"
+
 #include <mrzone/base.hpp>
 
 #include <fmt/format.h>
@@ -107,6 +109,7 @@ void Forwarding::start(const ForwardOptions& options, std::span<const Port> port
         for (unsigned i = 0; i < bursts_first; ++i) {
             launch(txonly->loop);
             rte_eal_mp_wait_lcore();
+            app::throw_if_interrupted(); // there may be billions
         }
     }
     stop_ = false;

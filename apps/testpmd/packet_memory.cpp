@@ -4,8 +4,11 @@
 #include "external_buffers.hpp"
 
 #include "common/output.hpp"
+#include "common/progress.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
@@ -84,17 +87,23 @@ std::size_t arena_bytes(PoolKind kind, const MemoryOptions& options, std::uint32
     return (bytes + options.page_size - 1) / options.page_size * options.page_size;
 }
 
+std::string_view more_memory_for(PoolKind kind)
+{
+    if (kind != PoolKind::native)
+        return "give a smaller --total-num-mbufs";
+    return rte_eal_has_hugepages() != 0
+               ? "reserve more hugepages (mrz pools set), or give a smaller --total-num-mbufs"
+               : "give the EAL more memory (-m, in MiB), or give a smaller --total-num-mbufs";
+}
+
 [[noreturn]] void refuse_pool(PoolKind kind, std::uint32_t buffers, std::size_t size)
 {
     const int error_number = rte_errno > 0 ? rte_errno : ENOMEM;
-    throw Error{error_number,
-                Cause{.trouble = Trouble::hugepages,
-                      .what = fmt::format("a pool of {} buffers ({})", buffers, to_string(kind)),
-                      .limit = rte_strerror(error_number),
-                      .need = buffers * size,
-                      .remedy = kind == PoolKind::native
-                                    ? "reserve more hugepages (mrz pools set), or give a smaller --total-num-mbufs"
-                                    : "give a smaller --total-num-mbufs"}};
+    throw Error{error_number, Cause{.trouble = Trouble::hugepages,
+                                    .what = fmt::format("a pool of {} buffers, {} ({})", buffers,
+                                                        format_size(buffers * size), to_string(kind)),
+                                    .limit = rte_strerror(error_number),
+                                    .remedy = std::string{more_memory_for(kind)}}};
 }
 
 std::vector<KeyedMemory> keyed(const Arena& arena, const Domain& domain)
@@ -154,6 +163,11 @@ void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std:
     }
     pages_.emplace(app::reserve_for_arena(size, options.page_size, node));
     arena.surplus = app::surplus_for(size, options.page_size);
+    app::ProgressBar bar{"zeroing pages"};
+    arena.progress = [&bar](const BuildProgress& progress) {
+        app::throw_if_interrupted();
+        bar.update(progress.taken, progress.wanted);
+    };
     arena_ = Arena::build("testpmd", arena);
     if (domain_)
         keys_.emplace(keyed(*arena_, *domain_));
