@@ -148,7 +148,9 @@ std::string clear_port(Subject& subject, const Words& words)
     subject.session.clear_port_stats(port);
     std::string text;
     for (const Port* cleared : ports_of(subject.session, words[3]))
-        text += fmt::format("\n  NIC statistics for port {} cleared\n", cleared->id());
+        text += !cleared->open() ? fmt::format("\n  Port {} is {}: it has no statistics\n", cleared->id(),
+                                               to_string(cleared->state()))
+                                 : fmt::format("\n  NIC statistics for port {} cleared\n", cleared->id());
     return text;
 }
 
@@ -160,7 +162,8 @@ std::string change_port(Subject& subject, const Words& words)
         subject.session.start_ports(port);
         std::string text;
         for (const Port* started : ports_of(subject.session, words[2]))
-            text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
+            if (started->open())
+                text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
         return text + "Done\n";
     }
     app::print_text(verb == "stop" ? "Stopping ports...\n" : "Closing ports...\n");

@@ -166,7 +166,7 @@ Port::Port(Port&& other) noexcept
 
 Port::~Port()
 {
-    if (state_ == State::started || state_ == State::stopped)
+    if (open())
         shut(State::closed);
 }
 
@@ -205,13 +205,13 @@ void Port::stop()
 
 void Port::close()
 {
-    if (state_ == State::started || state_ == State::stopped)
+    if (open())
         shut(State::closed);
 }
 
 bool Port::vanished() const
 {
-    if (state_ != State::started && state_ != State::stopped)
+    if (!open())
         return false;
     char name[IF_NAMESIZE];
     const bool nameless = interface_ != 0 && if_indextoname(interface_, name) == nullptr && errno == ENXIO;

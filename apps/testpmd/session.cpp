@@ -7,10 +7,13 @@
 #include <fmt/ranges.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
+#include <rte_kvargs.h>
 #include <rte_lcore.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 
 namespace mrz::testpmd {
 namespace {
@@ -41,6 +44,34 @@ std::vector<PoolNeed> needs_of_all_ports()
     return needs;
 }
 
+// net_null writes, and reads, packets of its size whatever a buffer holds.
+void check_made_packets(std::span<const PoolNeed> needs, std::uint16_t buffer_size)
+{
+    const std::uint64_t room = buffer_size - std::uint64_t{RTE_PKTMBUF_HEADROOM};
+    for (const PoolNeed& need : needs) {
+        if (need.driver != "net_null")
+            continue;
+        const std::unique_ptr<rte_kvargs, decltype(&rte_kvargs_free)> arguments{
+            rte_kvargs_parse(need.arguments.c_str(), nullptr), rte_kvargs_free};
+        const char* const size = arguments ? rte_kvargs_get(arguments.get(), "size") : nullptr;
+        const std::uint64_t bytes = size != nullptr ? std::strtoull(size, nullptr, 0) : 0;
+        if (bytes > room)
+            throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                                      .what = fmt::format("packets of port {} (net_null, size={})", need.port, size),
+                                      .limit = "bytes of a buffer (--mbuf-size) without its headroom",
+                                      .present = room,
+                                      .need = bytes,
+                                      .remedy = "give a smaller size=, or a larger --mbuf-size"}};
+    }
+}
+
+std::vector<PoolNeed> checked_needs(const Options& options)
+{
+    std::vector<PoolNeed> needs = needs_of_all_ports();
+    check_made_packets(needs, options.memory.buffer_size);
+    return needs;
+}
+
 // What all queues can hold at once, and what lcores keep for themselves; never so few that a driver's own rings, of
 // which it does not tell, starve.
 std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& options)
@@ -58,7 +89,8 @@ std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& opt
 Session::Losses losses_of(std::uint16_t port)
 {
     rte_eth_stats stats = {};
-    if (rte_eth_stats_get(port, &stats) != 0)
+    // The library complains of a port that was closed.
+    if (rte_eth_dev_is_valid_port(port) == 0 || rte_eth_stats_get(port, &stats) != 0)
         return {};
     return {.missed = stats.imissed, .errors = stats.ierrors, .no_buffer = stats.rx_nombuf};
 }
@@ -86,7 +118,7 @@ void map_for_all(Arena& arena, std::span<const Port> ports)
 
 } // namespace
 
-Session::Session(const Options& options) : Session{options, needs_of_all_ports()} {}
+Session::Session(const Options& options) : Session{options, checked_needs(options)} {}
 
 Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
     : memory_{options.memory, needs, enough_buffers(needs, options)}, forward_{options.forward},
@@ -155,7 +187,7 @@ std::vector<Port*> Session::chosen(std::optional<std::uint16_t> id)
         chosen.push_back(const_cast<Port*>(&port(*id)));
     else
         for (Port& port : ports_)
-            if (port.state() == Port::State::started || port.state() == Port::State::stopped)
+            if (port.open())
                 chosen.push_back(&port);
     return chosen;
 }
@@ -216,13 +248,15 @@ void Session::set_shape(const PacketShape& shape)
 void Session::clear_port_stats(std::optional<std::uint16_t> port)
 {
     for (const Port* const one : chosen(port))
-        rte_eth_stats_reset(one->id());
+        if (one->open())
+            rte_eth_stats_reset(one->id());
 }
 
 void Session::clear_port_xstats(std::optional<std::uint16_t> port)
 {
     for (const Port* const one : chosen(port))
-        rte_eth_xstats_reset(one->id());
+        if (one->open())
+            rte_eth_xstats_reset(one->id());
 }
 
 void Session::clear_forward_stats()
