@@ -107,19 +107,9 @@ TEST_P(TestpmdEnds, WhenItsLastPortVanishes)
     EXPECT_THAT(result.out, HasSubstr("no port is left"));
 }
 
-TEST_P(TestpmdEnds, WhileItZeroesTheArenasPages)
-{
-    Dialogue program{headless({"--vdev=net_null0"}, {"--total-num-mbufs=1048575"})};
-    ASSERT_TRUE(program.hear("EAL: Selected IOVA")) << program.text();
-    ::kill(program.pid(), SIGTERM);
-    const ProgramResult result = program.wait();
-    EXPECT_EQ(result.status, 128 + SIGTERM) << result.out;
-}
-
 TEST_P(TestpmdEnds, WhileItSendsItsFirstBursts)
 {
-    Words words{"--in-memory", "--vdev=net_null0"};
-    Dialogue program{command(words, {"-i", pools(), "--total-num-mbufs=16384"})};
+    Dialogue program{interactive({"--vdev=net_null0"}, {pools()})};
     program.say("start tx_first 4294967295");
     ASSERT_TRUE(program.hear("start tx_first")) << program.text();
     ::kill(program.pid(), SIGTERM);
@@ -133,8 +123,7 @@ TEST_P(TestpmdEnds, WhereItWasStartedWithoutStandardFiles)
             ::close(fd);
     };
     // What it opens itself is neither read as commands nor written to as results.
-    Dialogue prompt{command({"--in-memory", "--vdev=net_null0"}, {"-i", pools(), "--total-num-mbufs=16384"}),
-                    Dialogue::Over::pipes, close_all};
+    Dialogue prompt{interactive({"--vdev=net_null0"}, {pools()}), Dialogue::Over::pipes, close_all};
     EXPECT_EQ(prompt.wait().status, 2);
     Dialogue forwarding{two_ports({}), Dialogue::Over::pipes, close_all};
     EXPECT_EQ(forwarding.wait().status, 1);
