@@ -159,7 +159,8 @@ std::string change_port(Subject& subject, const Words& words)
         subject.session.start_ports(port);
         std::string text;
         for (const Port* started : ports_of(subject.session, words[2]))
-            text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
+            if (started->open())
+                text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
         return text + "Done\n";
     }
     app::print_text(verb == "stop" ? "Stopping ports...\n" : "Closing ports...\n");

@@ -8,8 +8,12 @@
 #include "common/eal.hpp"
 #include "common/output.hpp"
 #include "common/pool_changes.hpp"
+#include "common/process_limits.hpp"
 #include "common/signals.hpp"
+#include "common/standard_files.hpp"
 #include "common/temporary_pool.hpp"
+
+#include <mrzone/hugepage.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +32,10 @@ std::optional<app::TemporaryPool> pages_for_eal(const Options& options)
     constexpr std::uint64_t pages = 48;
     if (!options.memory.may_add_pages)
         return std::nullopt;
-    return app::TemporaryPool{2_MiB, {}, pages};
+    app::TemporaryPool pool{2_MiB, {}, pages};
+    // The EAL itself would only say that there is no memory, not that a control group forbids it.
+    Window::preflight({.size = 2_MiB, .page_size = 2_MiB});
+    return pool;
 }
 
 // Between whatever else happens: ports that vanish, and statistics from time to time.
@@ -135,6 +142,7 @@ void run(int argc, char** argv)
         app::print_text(*options.text);
         return;
     }
+    app::check_open_files(0);
     app::undo_what_a_kill_left();
     const auto pages = pages_for_eal(options);
     const bool leaves_nothing = std::ranges::find(options.eal, "--in-memory") != options.eal.end();
@@ -147,6 +155,7 @@ void run(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    mrz::app::occupy_standard_files();
     mrz::app::watch_signals();
     return mrz::app::run_and_report(false, [&] { mrz::testpmd::run(argc, argv); });
 }

@@ -205,6 +205,26 @@ void take_over(Options& options, const Texts& texts)
         refuse("--lookup needs keys to look up", "give --domain too, for example: --domain=any");
 }
 
+// A secondary process has neither ports nor an arena of its own; the EAL would wait for a primary one, deaf to
+// signals.
+void check_process_type(const std::vector<std::string>& eal)
+{
+    // getopt_long(3) takes any beginning of a name that is no other's.
+    constexpr std::string_view name = "--proc-type";
+    for (std::size_t i = 0; i < eal.size(); ++i) {
+        const std::size_t equals = eal[i].find('=');
+        const std::string_view given = std::string_view{eal[i]}.substr(0, equals);
+        if (given.size() < std::string_view{"--pr"}.size() || !name.starts_with(given))
+            continue;
+        const std::string type = equals != std::string::npos ? eal[i].substr(equals + 1)
+                                 : i + 1 < eal.size()        ? eal[i + 1]
+                                                             : std::string{};
+        if (type != "primary")
+            refuse(fmt::format("{}={} is not for this program, which makes its own ports' memory", name, type),
+                   "leave it out; programs beside one another take --in-memory, or a --file-prefix each");
+    }
+}
+
 } // namespace
 
 PacketShape parse_shape(std::string_view text)
@@ -269,6 +289,7 @@ Options parse_options(int argc, char** argv)
         refuse(error.what());
     }
     take_over(options, texts);
+    check_process_type(options.eal);
     return options;
 }
 

@@ -5,6 +5,9 @@
 #include "native_pages.hpp"
 
 #include "common/output.hpp"
+#include "common/process_limits.hpp"
+#include "common/progress.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
 #include <rte_errno.h>
@@ -155,6 +158,11 @@ void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std:
     }
     pages_.emplace(app::reserve_for_arena(size, options.page_size, node));
     arena.surplus = app::surplus_for(size, options.page_size);
+    app::ProgressBar bar{"zeroing pages"};
+    arena.progress = [&bar](const BuildProgress& progress) {
+        app::throw_if_interrupted();
+        bar.update(progress.taken, progress.wanted);
+    };
     arena_ = Arena::build("testpmd", arena);
     if (domain_)
         keys_.emplace(keyed(*arena_, *domain_));
@@ -165,8 +173,11 @@ void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::u
     const int socket = kind == PoolKind::native ? SOCKET_ID_ANY : arena_->socket_id();
     const std::string name = fmt::format("testpmd_{}", to_string(kind));
     const std::size_t bytes = object_bytes(buffers, sizeof(rte_mbuf) + options.buffer_size);
-    if (kind == PoolKind::native && options.may_add_pages)
+    if (kind == PoolKind::native && options.may_add_pages) {
+        app::check_open_files(native_pages(bytes));
         native_pages_.emplace(native_page_size, std::nullopt, native_pages(bytes));
+        Window::preflight({.size = native_pages(bytes) * native_page_size, .page_size = native_page_size});
+    }
     rte_mempool* pool = nullptr;
     if (kind == PoolKind::arena_extbuf) {
         data_ = arena_->reserve("testpmd_data", external_bytes(buffers, options.buffer_size, Window::header_size),

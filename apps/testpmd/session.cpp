@@ -7,11 +7,14 @@
 #include <fmt/ranges.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
+#include <rte_kvargs.h>
 #include <rte_lcore.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 
 namespace mrz::testpmd {
 namespace {
@@ -39,6 +42,34 @@ std::vector<PoolNeed> needs_of_all_ports()
                                   .what = "forwarding",
                                   .limit = "the EAL found no port",
                                   .remedy = "give it devices, for example: --vdev=net_null0 --vdev=net_null1"}};
+    return needs;
+}
+
+// net_null writes, and reads, packets of its size whatever a buffer holds.
+void check_made_packets(std::span<const PoolNeed> needs, std::uint16_t buffer_size)
+{
+    const std::uint64_t room = buffer_size - std::uint64_t{RTE_PKTMBUF_HEADROOM};
+    for (const PoolNeed& need : needs) {
+        if (need.driver != "net_null")
+            continue;
+        const std::unique_ptr<rte_kvargs, decltype(&rte_kvargs_free)> arguments{
+            rte_kvargs_parse(need.arguments.c_str(), nullptr), rte_kvargs_free};
+        const char* const size = arguments ? rte_kvargs_get(arguments.get(), "size") : nullptr;
+        const std::uint64_t bytes = size != nullptr ? std::strtoull(size, nullptr, 0) : 0;
+        if (bytes > room)
+            throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                                      .what = fmt::format("packets of port {} (net_null, size={})", need.port, size),
+                                      .limit = "bytes of a buffer (--mbuf-size) without its headroom",
+                                      .present = room,
+                                      .need = bytes,
+                                      .remedy = "give a smaller size=, or a larger --mbuf-size"}};
+    }
+}
+
+std::vector<PoolNeed> checked_needs(const Options& options)
+{
+    std::vector<PoolNeed> needs = needs_of_all_ports();
+    check_made_packets(needs, options.memory.buffer_size);
     return needs;
 }
 
@@ -97,7 +128,7 @@ void map_for_all(Arena& arena, std::span<const Port> ports)
 
 } // namespace
 
-Session::Session(const Options& options) : Session{options, needs_of_all_ports()} {}
+Session::Session(const Options& options) : Session{options, checked_needs(options)} {}
 
 Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
     : memory_{options.memory, needs, enough_buffers(needs, options)}, forward_{options.forward},

@@ -147,6 +147,18 @@ TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
     EXPECT_NE(refusal({"word"}), "");
 }
 
+TEST(Options, RefusesToBeASecondaryProcess)
+{
+    for (const std::vector<std::string>& eal : {std::vector<std::string>{"--proc-type=secondary"},
+                                                {"--proc-type=auto"},
+                                                {"--proc-type", "secondary"},
+                                                {"--proc", "auto"},
+                                                {"--pr"}})
+        EXPECT_THROW(parse(eal), Error) << eal.front();
+    EXPECT_EQ(parse({"--proc-type=primary", "--no-pci"}).eal.size(), 2U);
+    EXPECT_EQ(parse({"--proc-type", "primary"}).eal.size(), 2U);
+}
+
 TEST(PacketShape, IsReadAsSegments)
 {
     const PacketShape shape = parse_shape("64,1,1500");
