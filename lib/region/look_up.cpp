@@ -48,13 +48,13 @@ std::uint64_t slot_of(std::uint64_t address) noexcept
 
 ViewMapping::ViewMapping()
 {
-    length_ = sizeof(mrz_lookup_view_);
+    length_ = sizeof(mrz_lookup_head_) + MRZ_LOOKUP_SLOTS_ * sizeof(std::uint64_t);
     void* address = map_view(length_);
     const bool has_slots = address != nullptr;
     if (!has_slots) {
         log_once(Severity::warning, "no address space for look-ups' slots (" + format_size(length_) +
                                         "): " + std::strerror(errno) + "; arenas are searched as other regions are");
-        length_ = offsetof(mrz_lookup_view_, slots);
+        length_ = sizeof(mrz_lookup_head_);
         address = map_view(length_);
     }
     if (address == nullptr)
@@ -63,13 +63,13 @@ ViewMapping::ViewMapping()
                      .what = "mapping a page for look-ups",
                      .limit = std::string{"mmap: "} + std::strerror(errno),
                      .remedy = "check ulimit -v and vm.max_map_count"}};
-    view_ = static_cast<mrz_lookup_view_*>(address);
-    view_->slot_count = has_slots ? MRZ_LOOKUP_SLOTS_ : 0;
+    head_ = static_cast<mrz_lookup_head_*>(address);
+    head_->slot_count = has_slots ? MRZ_LOOKUP_SLOTS_ : 0;
 }
 
 ViewMapping::~ViewMapping()
 {
-    ::munmap(view_, length_);
+    ::munmap(head_, length_);
 }
 
 LookUp::LookUp() : quiescence_{Reader::most} {}
@@ -143,17 +143,17 @@ void LookUp::remove(Listing& listing) noexcept
 bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
 {
     if (!region.writable || ((region.start | region.end) & (slot_size - 1)) != 0 ||
-        slot_of(region.end) > view_->slot_count)
+        slot_of(region.end) > view_.head().slot_count)
         return false;
     // Whoever came first keeps them; the other is searched.
-    return std::all_of(view_->slots + slot_of(region.start), view_->slots + slot_of(region.end),
+    return std::all_of(view_.slots() + slot_of(region.start), view_.slots() + slot_of(region.end),
                        [](std::uint64_t word) { return word == 0; });
 }
 
 void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcept
 {
     for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
-        __atomic_store_n(&view_->slots[slot], word, __ATOMIC_RELEASE);
+        __atomic_store_n(&view_.slots()[slot], word, __ATOMIC_RELEASE);
 }
 
 LookUp::Tables LookUp::make_tables(bool writable_too) const
@@ -172,7 +172,7 @@ void LookUp::publish(int use, std::unique_ptr<SegmentTable> table) noexcept
         const std::scoped_lock guard{gate_};
         current_[which].swap(table);
         if (shut_ == 0)
-            __atomic_store_n(&view_->tables[which], current_[which] ? current_[which]->get() : nullptr,
+            __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
                              __ATOMIC_RELEASE);
     }
     if (table)
@@ -236,7 +236,7 @@ void LookUp::shut() noexcept
 {
     const std::scoped_lock guard{gate_};
     ++shut_;
-    for (const mrz_lookup_table_*& table : view_->tables)
+    for (const mrz_lookup_table_*& table : view_.head().tables)
         __atomic_store_n(&table, nullptr, __ATOMIC_SEQ_CST);
 }
 
@@ -246,7 +246,8 @@ void LookUp::open() noexcept
     if (--shut_ != 0)
         return;
     for (std::size_t which = 0; which < current_.size(); ++which)
-        __atomic_store_n(&view_->tables[which], current_[which] ? current_[which]->get() : nullptr, __ATOMIC_RELEASE);
+        __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
+                         __ATOMIC_RELEASE);
 }
 
 LookUpSnapshot LookUp::snapshot() const

@@ -24,7 +24,8 @@
 
 namespace mrz {
 
-//! The addresses of a process that look-ups read: a mrz_lookup_view_, of which only what is used takes memory.
+//! The addresses of a process that look-ups read: a mrz_lookup_head_ and the slots, of which only what is used takes
+//! memory.
 class ViewMapping {
   public:
     //! Without slots where there is not so much address space to be had, which is said once.
@@ -33,11 +34,11 @@ class ViewMapping {
     ViewMapping(const ViewMapping&) = delete;
     ViewMapping& operator=(const ViewMapping&) = delete;
     ~ViewMapping();
-    [[nodiscard]] mrz_lookup_view_& operator*() const noexcept { return *view_; }
-    [[nodiscard]] mrz_lookup_view_* operator->() const noexcept { return view_; }
+    [[nodiscard]] mrz_lookup_head_& head() const noexcept { return *head_; }
+    [[nodiscard]] std::uint64_t* slots() const noexcept { return reinterpret_cast<std::uint64_t*>(head_ + 1); }
 
   private:
-    mrz_lookup_view_* view_ = nullptr;
+    mrz_lookup_head_* head_ = nullptr;
     std::size_t length_ = 0;
 };
 
@@ -84,7 +85,7 @@ class LookUp {
     void leave(unsigned reader) noexcept;
     //! Of these only what readers may call at any time is to be used.
     [[nodiscard]] Quiescence& quiescence() noexcept { return quiescence_; }
-    [[nodiscard]] const mrz_lookup_view_* view() const noexcept { return &*view_; }
+    [[nodiscard]] const std::uint64_t* view() const noexcept { return view_.slots(); }
 
     //! From now until open() regions that are not in slots are not found: for when some of their memory may be gone.
     //! Shutting and opening nest. shut() neither allocates nor waits for anybody who does.

@@ -18,21 +18,21 @@ class Tabled {
     {
         std::ranges::sort(regions, std::less<>{});
         table = SegmentTable::make(regions, false);
-        view->tables[MRZ_LOOKUP_TO_READ_] = table ? table->get() : nullptr;
+        head()->tables[MRZ_LOOKUP_TO_READ_] = table ? table->get() : nullptr;
     }
     //! 0: nothing.
-    // Not inlined: the compiler would warn of the slots that are not there.
-    [[nodiscard, gnu::noinline]] std::uint32_t key(std::uint64_t address, std::uint64_t length) const
+    [[nodiscard]] std::uint32_t key(std::uint64_t address, std::uint64_t length) const
     {
-        return static_cast<std::uint32_t>(
-            mrz_lookup_word_(view, MRZ_LOOKUP_TO_READ_, reinterpret_cast<const void*>(address), length));
+        return static_cast<std::uint32_t>(mrz_lookup_word_(reinterpret_cast<const std::uint64_t*>(head() + 1),
+                                                           MRZ_LOOKUP_TO_READ_,
+                                                           reinterpret_cast<const void*>(address), length));
     }
     std::unique_ptr<SegmentTable> table;
 
   private:
+    [[nodiscard]] mrz_lookup_head_* head() const { return head_.get(); }
     // The slots are not there, as where there is no room for them.
-    std::unique_ptr<std::byte[]> memory_ = std::make_unique<std::byte[]>(offsetof(mrz_lookup_view_, slots));
-    mrz_lookup_view_* view = reinterpret_cast<mrz_lookup_view_*>(memory_.get());
+    std::unique_ptr<mrz_lookup_head_> head_ = std::make_unique<mrz_lookup_head_>();
 };
 
 TEST(SegmentTable, OfNothingIsNone)

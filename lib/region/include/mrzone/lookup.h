@@ -61,27 +61,36 @@ struct mrz_lookup_table_ {
     uint64_t unused[3];
 };
 
-/* A domain's, read by all its readers. In a child made by fork it reads as zero, so that nothing is found. */
-struct mrz_lookup_view_ {
+/*
+ * What all readers of a domain read: this, and right behind it the slots, each the number of the slot after its
+ * region
+ * << 32 | key, or 0. A view is the address of the slots. In a child made by fork all of it reads as zero, so that
+ * nothing is found.
+ */
+struct mrz_lookup_head_ {
     const struct mrz_lookup_table_* tables[2]; /* By MRZ_LOOKUP_TO_…; NULL: nothing. */
     uint64_t slot_count;                       /* Does not change. */
     uint64_t unused[5];
-    uint64_t slots[MRZ_LOOKUP_SLOTS_]; /* The number of the slot after the region << 32 | key; 0: none. */
 };
 
 struct mrz_reader {
-    const struct mrz_lookup_view_* view;
+    const uint64_t* view;
 };
 
+static inline const struct mrz_lookup_head_* mrz_lookup_head_of_(const uint64_t* view)
+{
+    return (const struct mrz_lookup_head_*)(const void*)view - 1;
+}
+
 /* The word of the slot where the region is that covers all the bytes; 0: none. */
-static inline uint64_t mrz_lookup_slot_(const struct mrz_lookup_view_* view, uint64_t address, uint64_t length)
+static inline uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
 {
     const uint64_t slot = address >> MRZ_LOOKUP_SLOT_SHIFT_;
     const uint64_t last = address + (length - 1);
-    if (__builtin_expect(slot >= view->slot_count, 0))
+    if (__builtin_expect(slot >= mrz_lookup_head_of_(view)->slot_count, 0))
         return 0;
     /* One load, so that key and end belong together. */
-    const uint64_t word = __atomic_load_n(&view->slots[slot], __ATOMIC_RELAXED);
+    const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
     /* The sum wraps for no bytes, too. */
     if (__builtin_expect(last < address, 0) || last >> MRZ_LOOKUP_SLOT_SHIFT_ >= word >> 32)
         return 0;
@@ -105,10 +114,11 @@ static inline uint64_t mrz_lookup_search_(const struct mrz_lookup_table_* table,
 }
 
 /* The end of the key that covers all the bytes, whose word is stored then; 0: none. */
-static inline uint64_t mrz_lookup_segment_end_(const struct mrz_lookup_view_* view, int use, uint64_t address,
-                                               uint64_t length, uint64_t* word)
+static inline uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, uint64_t address, uint64_t length,
+                                               uint64_t* word)
 {
-    const struct mrz_lookup_table_* const table = __atomic_load_n(&view->tables[use], __ATOMIC_ACQUIRE);
+    const struct mrz_lookup_table_* const table =
+        __atomic_load_n(&mrz_lookup_head_of_(view)->tables[use], __ATOMIC_ACQUIRE);
     if (table == 0 || address - table->first >= table->length)
         return 0;
     const struct mrz_lookup_segment_* const segment = &table->segments[mrz_lookup_search_(table, address)];
@@ -121,8 +131,7 @@ static inline uint64_t mrz_lookup_segment_end_(const struct mrz_lookup_view_* vi
 }
 
 /* The key in the low half of what is not 0; 0: none. */
-static inline uint64_t mrz_lookup_word_(const struct mrz_lookup_view_* view, int use, const void* address,
-                                        uint64_t length)
+static inline uint64_t mrz_lookup_word_(const uint64_t* view, int use, const void* address, uint64_t length)
 {
     uint64_t word = mrz_lookup_slot_(view, (uint64_t)(uintptr_t)address, length);
     if (__builtin_expect(word == 0, 0))
@@ -130,8 +139,8 @@ static inline uint64_t mrz_lookup_word_(const struct mrz_lookup_view_* view, int
     return word;
 }
 
-static inline uint64_t mrz_lookup_reach_(const struct mrz_lookup_view_* view, int use, const void* address,
-                                         uint64_t length, uint64_t* word)
+static inline uint64_t mrz_lookup_reach_(const uint64_t* view, int use, const void* address, uint64_t length,
+                                         uint64_t* word)
 {
     const uint64_t begin = (uint64_t)(uintptr_t)address;
     *word = mrz_lookup_slot_(view, begin, length);

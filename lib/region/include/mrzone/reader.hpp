@@ -71,7 +71,7 @@ class MRZ_API Reader {
     void online() noexcept;
 
     //! For the C API.
-    [[nodiscard]] const mrz_lookup_view_* view() const noexcept { return view_; }
+    [[nodiscard]] const std::uint64_t* view() const noexcept { return view_; }
 
   private:
     static std::optional<LKey> as_key(std::uint64_t word) noexcept
@@ -90,7 +90,7 @@ class MRZ_API Reader {
     }
 
     struct MRZ_HIDDEN State;
-    const mrz_lookup_view_* view_ = nullptr;
+    const std::uint64_t* view_ = nullptr;
     std::unique_ptr<State> state_;
 };
 
