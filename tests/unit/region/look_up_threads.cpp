@@ -32,7 +32,8 @@ class LookUpThreads : public testing::Test {
     static constexpr std::uint32_t count = 24;
     static constexpr std::uint32_t searched = 18; // of them
     static constexpr std::uint64_t slot = std::uint64_t{1} << MRZ_LOOKUP_SLOT_SHIFT_;
-    static constexpr unsigned looks = 60'000;
+    static constexpr unsigned looks = 60'000; // of each thread, at least
+    static constexpr unsigned least_changes = 2'000;
 
     LookUpThreads()
     {
@@ -102,17 +103,17 @@ class LookUpThreads : public testing::Test {
 TEST_F(LookUpThreads, EveryKeyFoundCoveredTheRangeAtSomeMomentOfTheLookUp)
 {
     std::atomic<unsigned> reading = 2;
+    std::atomic<unsigned> changes = 0;
     const auto read = [&](unsigned seed) {
         std::mt19937_64 random{seed};
         const unsigned number = look_up.enter();
         const mrz_reader reader{look_up.view()};
-        for (unsigned i = 0; i < looks && !HasFatalFailure(); ++i) {
+        for (unsigned i = 0; (i < looks || changes < least_changes) && !HasFatalFailure(); ++i) {
             look(reader, random);
             if (i % 32 == 31)
                 look_up.quiescence().quiescent(number);
             if (i % 4096 == 4095) {
                 look_up.quiescence().offline(number);
-                std::this_thread::yield();
                 look_up.quiescence().online(number);
             }
         }
@@ -123,8 +124,8 @@ TEST_F(LookUpThreads, EveryKeyFoundCoveredTheRangeAtSomeMomentOfTheLookUp)
     std::thread second{read, 2};
     std::mt19937_64 random{3};
     std::size_t most_waiting = 0;
-    unsigned changes = 0;
-    for (; reading > 0; ++changes) {
+    while (reading > 0) {
+        ++changes;
         toggle(static_cast<std::uint32_t>(random() % count));
         most_waiting = std::max(most_waiting, look_up.snapshot().tables_waiting);
         if (changes % 64 == 0) {
@@ -138,7 +139,6 @@ TEST_F(LookUpThreads, EveryKeyFoundCoveredTheRangeAtSomeMomentOfTheLookUp)
     second.join();
     for (Coming& one : coming)
         one.listing = {};
-    EXPECT_GT(changes, 100u);
     EXPECT_GT(most_waiting, 0u) << "no reader ever kept a table from being freed";
     EXPECT_EQ(look_up.snapshot().tables_waiting, 0u);
     EXPECT_EQ(look_up.snapshot().regions, 0u);
