@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstdint>
 #include <random>
 #include <thread>
@@ -102,12 +103,14 @@ class LookUpThreads : public testing::Test {
 
 TEST_F(LookUpThreads, EveryKeyFoundCoveredTheRangeAtSomeMomentOfTheLookUp)
 {
+    std::barrier begin{3};
     std::atomic<unsigned> reading = 2;
     std::atomic<unsigned> changes = 0;
     const auto read = [&](unsigned seed) {
         std::mt19937_64 random{seed};
         const unsigned number = look_up.enter();
         const mrz_reader reader{look_up.view()};
+        begin.arrive_and_wait();
         for (unsigned i = 0; (i < looks || changes < least_changes) && !HasFatalFailure(); ++i) {
             look(reader, random);
             if (i % 32 == 31)
@@ -124,6 +127,7 @@ TEST_F(LookUpThreads, EveryKeyFoundCoveredTheRangeAtSomeMomentOfTheLookUp)
     std::thread second{read, 2};
     std::mt19937_64 random{3};
     std::size_t most_waiting = 0;
+    begin.arrive_and_wait();
     while (reading > 0) {
         ++changes;
         toggle(static_cast<std::uint32_t>(random() % count));
