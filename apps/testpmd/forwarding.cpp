@@ -31,7 +31,7 @@ std::vector<unsigned> workers()
     return ids;
 }
 
-std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys)
+std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain)
 {
     std::vector<const Port*> started;
     for (const Port& port : ports)
@@ -65,7 +65,8 @@ std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const P
             stream.pool = to.pool();
             stream.shape = options.shape;
             stream.tx_offloads = to.tx_offloads();
-            stream.keys = keys;
+            if (domain != nullptr)
+                stream.reader.emplace(*domain).offline();
         }
     }
     return streams;
@@ -78,7 +79,7 @@ Forwarding::~Forwarding()
     stop();
 }
 
-void Forwarding::start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
+void Forwarding::start(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain,
                        unsigned bursts_first)
 {
     if (running_)
@@ -86,7 +87,7 @@ void Forwarding::start(const ForwardOptions& options, std::span<const Port> port
                                  .what = "starting to forward",
                                  .limit = "forwarding runs already",
                                  .remedy = "try: stop"}};
-    std::vector<Stream> streams = streams_for(options, ports, keys);
+    std::vector<Stream> streams = streams_for(options, ports, domain);
     const std::vector<unsigned> all = workers();
     const std::vector<unsigned> ids = forwarding_lcores(options, all, rte_get_main_lcore());
 

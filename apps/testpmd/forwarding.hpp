@@ -31,8 +31,9 @@ class Forwarding {
     Forwarding& operator=(const Forwarding&) = delete;
 
     //! Throws Error: invalid where no port is started, or there is no lcore to forward on; busy where it runs.
-    //! \param bursts_first are sent on each stream before, of the txonly engine's packets.
-    void start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
+    //! \param domain where the keys of packets are looked up; null: nowhere. Each stream has a reader of its own
+    //! there. \param bursts_first are sent on each stream before, of the txonly engine's packets.
+    void start(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain,
                unsigned bursts_first = 0);
     //! Returns when no lcore forwards any more. Does nothing where it does not run.
     void stop();

@@ -128,7 +128,8 @@ void Session::refuse_while_forwarding(std::string_view what) const
 void Session::start_forwarding(unsigned bursts_first)
 {
     auto lost = all_losses();
-    forwarding_.start(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr, bursts_first);
+    forwarding_.start(forward_, ports_, forward_.lookup && memory_.domain() ? &*memory_.domain() : nullptr,
+                      bursts_first);
     cleared_.assign(forwarding_.streams().size(), {});
     lost_before_ = std::move(lost);
 }
