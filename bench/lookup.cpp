@@ -69,9 +69,9 @@ class Addresses {
 struct Registered {
     explicit Registered(std::size_t address_length) : addresses{address_length} {}
 
-    void add(std::span<std::byte> memory)
+    void add(std::span<std::byte> memory, bool lasting = false)
     {
-        regions.push_back(domain.register_memory(memory, mrz::Access::local_write));
+        regions.push_back(domain.register_memory(memory, mrz::Access::local_write, {.lasting = lasting}));
     }
     [[nodiscard]] std::vector<Work> work(Order order) const
     {
@@ -114,14 +114,14 @@ const Registered& foreign(std::size_t count)
     return *there;
 }
 
-//! Whole slots, side by side, as blocks of an arena.
+//! Regions as an arena's blocks are, side by side, of ordinary pages.
 const Registered& arena()
 {
     const std::scoped_lock guard{registered_mutex};
     if (!arena_like) {
         auto made = std::make_unique<Registered>(arena_regions * arena_region_size);
         for (std::size_t i = 0; i < arena_regions; ++i)
-            made->add({made->addresses.begin() + i * arena_region_size, arena_region_size});
+            made->add({made->addresses.begin() + i * arena_region_size, arena_region_size}, true);
         arena_like = std::move(made);
     }
     return *arena_like;

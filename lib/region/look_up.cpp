@@ -13,6 +13,7 @@
 namespace mrz {
 namespace {
 
+constexpr std::size_t slots_size = MRZ_LOOKUP_SLOTS_ * sizeof(std::uint64_t);
 constexpr std::uint64_t slot_size = std::uint64_t{1} << MRZ_LOOKUP_SLOT_SHIFT_;
 
 //! Beyond this somebody has forgotten a reader.
@@ -48,11 +49,11 @@ std::uint64_t slot_of(std::uint64_t address) noexcept
 
 ViewMapping::ViewMapping()
 {
-    length_ = sizeof(mrz_lookup_head_) + MRZ_LOOKUP_SLOTS_ * sizeof(std::uint64_t);
+    length_ = sizeof(mrz_lookup_head_) + slots_size;
     void* address = map_view(length_);
     const bool has_slots = address != nullptr;
     if (!has_slots) {
-        log_once(Severity::warning, "no address space for look-ups' slots (" + format_size(length_) +
+        log_once(Severity::warning, "no address space for look-ups' slots (" + format_size(slots_size) +
                                         "): " + std::strerror(errno) + "; arenas are searched as other regions are");
         length_ = sizeof(mrz_lookup_head_);
         address = map_view(length_);
@@ -80,7 +81,7 @@ LookUp::~LookUp()
         retired_ = std::move(retired_->next);
 }
 
-LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key, Access access)
+LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting)
 {
     std::size_t waiting = 0;
     Listing listing;
@@ -92,7 +93,7 @@ LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key
                   .key = key.value,
                   .writable = grants(access, Access::local_write),
                   .number = next_number_++};
-        if (fits_free_slots(region)) {
+        if (lasting && fits_free_slots(region)) {
             set_slots(region, slot_of(region.end) << 32 | region.key);
             ++in_slots_;
             listing.in_slots_ = true;

@@ -77,8 +77,8 @@ class LookUp {
         SearchedRegion region_;
         bool in_slots_ = false;
     };
-    //! Throws std::bad_alloc, and then nothing has changed.
-    [[nodiscard]] Listing list(std::uint64_t start, std::uint64_t length, LKey key, Access access);
+    //! \param lasting see RegionOptions. Throws std::bad_alloc, and then nothing has changed.
+    [[nodiscard]] Listing list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting);
 
     //! A number for a new reader. Throws Error: busy (EMFILE).
     [[nodiscard]] unsigned enter();

@@ -122,7 +122,8 @@ Region Domain::register_memory(std::span<std::byte> memory, Access access, const
         compare(state->plan, *state->built);
     const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
     if (iova.value() == address)
-        state->listing = state_->look_up().list(address, memory.size(), state->registered->lkey(), access);
+        state->listing =
+            state_->look_up().list(address, memory.size(), state->registered->lkey(), access, options.lasting);
     return Region{std::move(state)};
 }
 

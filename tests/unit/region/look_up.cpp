@@ -2,14 +2,20 @@
 #include "look_up.hpp"
 
 #include "lookup_in_c.h"
+#include "support/in_child.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
+
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 namespace mrz::test {
 namespace {
@@ -29,9 +35,9 @@ class LookUpTest : public testing::Test {
         return find(address, length, to_read).key.value;
     }
     LookUp::Listing list(std::uint64_t start, std::uint64_t length, std::uint32_t value,
-                         Access access = Access::local_write)
+                         Access access = Access::local_write, bool lasting = true)
     {
-        return look_up.list(start, length, LKey{value}, access);
+        return look_up.list(start, length, LKey{value}, access, lasting);
     }
 
     LookUp look_up;
@@ -107,6 +113,16 @@ TEST_F(LookUpTest, WholeSlotsAreFoundWithoutASearchAndWhatLiesOverThemByOne)
     }
     EXPECT_EQ(key(4 * slot - 1, 1), 1u);
     EXPECT_EQ(key(4 * slot - 1, 2), 0u);
+}
+
+TEST_F(LookUpTest, WhatMayGoAwayIsSearchedThoughItIsWholeSlots)
+{
+    const auto listed = list(slot, slot, 1, Access::local_write, false);
+    EXPECT_EQ(look_up.snapshot().in_slots, 0u);
+    EXPECT_EQ(key(slot, slot), 1u);
+    look_up.shut();
+    EXPECT_EQ(key(slot, slot), 0u);
+    look_up.open();
 }
 
 TEST_F(LookUpTest, SlotsThatAreGivenBackCanBeTakenAgain)
@@ -185,6 +201,50 @@ TEST_F(LookUpTest, OldTablesWaitForReadersThatAreOnlineAndNotQuiescent)
     look_up.leave(other);
     EXPECT_EQ(look_up.snapshot().bytes_waiting, 0u);
 }
+
+//! Kibibytes, of /proc/self/status.
+std::uint64_t status(const std::string& name)
+{
+    std::ifstream lines{"/proc/self/status"};
+    for (std::string word; lines >> word;)
+        if (word == name + ':') {
+            std::uint64_t value = 0;
+            lines >> value;
+            return value;
+        }
+    ADD_FAILURE() << name;
+    return 0;
+}
+
+TEST(LookUpMemory, IsNeitherFilledNorLockedWhereTheProcessLocksAllItMaps)
+{
+    in_child([] {
+        if (mlockall(MCL_FUTURE) != 0)
+            return; // the limit on locked memory: then there are no slots, as below
+        const std::uint64_t locked = status("VmLck");
+        const LookUp look_up;
+        EXPECT_LT(status("VmLck") - locked, 4096u);
+    });
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // which need address space of their own
+TEST(LookUpMemory, WithoutAddressSpaceForSlotsEverythingIsSearchedWhichIsSaid)
+{
+    in_child([] {
+        std::string said;
+        set_log_sink([&said](Severity, std::string_view line) { said += line; });
+        const rlim_t limit = status("VmSize") * 1024 + (64 << 20);
+        const rlimit lowered{limit, limit};
+        ASSERT_EQ(setrlimit(RLIMIT_AS, &lowered), 0);
+        LookUp look_up;
+        const auto listed = look_up.list(slot, slot, LKey{7}, Access::local_write, true);
+        EXPECT_EQ(look_up.snapshot().in_slots, 0u);
+        const mrz_reader reader{look_up.view()};
+        EXPECT_EQ(look_up_in_c(&reader, 0, reinterpret_cast<const void*>(slot), slot).key.value, 7u);
+        EXPECT_NE(said.find("512 MiB"), std::string::npos) << said;
+    });
+}
+#endif
 
 //! What look-ups must find, by trying all regions.
 struct Model {

@@ -85,10 +85,11 @@ TEST_F(ReaderTest, DoesNotFindARegionWithAnIovaOfItsOwn)
     EXPECT_EQ(domain.look_up_snapshot().regions, 0u);
 }
 
-TEST_F(ReaderTest, WholeSlotsAreFoundWithoutASearch)
+TEST_F(ReaderTest, WholeSlotsOfLastingMemoryAreFoundWithoutASearch)
 {
     const std::unique_ptr<void, decltype(&std::free)> pages{std::aligned_alloc(2_MiB, 4_MiB), &std::free};
-    const Region region = registered({static_cast<std::byte*>(pages.get()), 4_MiB}, 7);
+    const Region region =
+        registered({static_cast<std::byte*>(pages.get()), 4_MiB}, 7, Access::local_write, {.lasting = true});
     EXPECT_EQ(domain.look_up_snapshot().in_slots, 1u);
     EXPECT_EQ(Reader{domain}.lookup(pages.get(), 4_MiB), LKey{7});
 }
@@ -173,7 +174,8 @@ TEST_F(ReaderTest, OfAnyThreadLetsOldTablesGoByBeingQuiescentOrOffline)
 TEST_F(ReaderTest, InAChildOfForkFindsNothingAndNoneIsMade)
 {
     const std::unique_ptr<void, decltype(&std::free)> pages{std::aligned_alloc(2_MiB, 2_MiB), &std::free};
-    const Region in_slots = registered({static_cast<std::byte*>(pages.get()), 2_MiB}, 7);
+    const Region in_slots =
+        registered({static_cast<std::byte*>(pages.get()), 2_MiB}, 7, Access::local_write, {.lasting = true});
     std::optional<Region> searched = registered(memory, 8);
     std::optional<Reader> reader{domain};
     in_child([&] {

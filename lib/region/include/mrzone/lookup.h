@@ -8,9 +8,10 @@
  * virtual address, from the end of its registration until its deregistration begins. A key is valid as long as its
  * region lives: whoever destroys a region sees to it that nobody works with its key any more.
  *
- * A region of whole, aligned 2 MiB that grants local write, as those of an arena are, is found by a shift, a bound
- * and a load. Others are searched, in a number of steps that grows with the logarithm of theirs and without a branch
- * that chance decides. Of regions that overlap the one is taken that reaches farthest.
+ * Memory of an arena is found by a shift, a bound and a load, as is what else lasts (RegionOptions), is whole,
+ * aligned 2 MiB and grants local write. Other regions are searched, in a number of steps that grows with the
+ * logarithm of theirs and without a branch that chance decides. Of regions that overlap the one is taken that reaches
+ * farthest.
  */
 #ifndef MRZONE_LOOKUP_H
 #define MRZONE_LOOKUP_H

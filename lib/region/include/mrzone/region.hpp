@@ -30,6 +30,9 @@ struct RegionOptions {
     bool indirect = true;
     Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
+    //! Whether nothing but the owner of the region can take the memory away before the region ends, as with memory of
+    //! an arena. Look-ups find what of it is whole, aligned 2 MiB by one load, even while other memory is unmapped.
+    bool lasting = false;
 };
 
 //! What readers (mrzone/reader.hpp) of a domain find, and how.
