@@ -93,7 +93,7 @@ static inline uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, 
     /* One load, so that key and end belong together. */
     const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
     /* The sum wraps for no bytes, too. */
-    if (__builtin_expect(last < address, 0) || last >> MRZ_LOOKUP_SLOT_SHIFT_ >= word >> 32)
+    if (__builtin_expect(last < address || last >> MRZ_LOOKUP_SLOT_SHIFT_ >= word >> 32, 0))
         return 0;
     return word;
 }
