@@ -94,7 +94,7 @@ LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key
                   .writable = grants(access, Access::local_write),
                   .number = next_number_++};
         if (lasting && fits_free_slots(region)) {
-            set_slots(region, slot_of(region.end) << 32 | region.key);
+            set_slots(region, (slot_of(region.end) - 1) << 32 | region.key);
             ++in_slots_;
             listing.in_slots_ = true;
         } else {
@@ -143,7 +143,8 @@ void LookUp::remove(Listing& listing) noexcept
 
 bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
 {
-    if (!region.writable || ((region.start | region.end) & (slot_size - 1)) != 0 ||
+    // The first slot's word might be 0, but no process has memory there.
+    if (!region.writable || slot_of(region.start) == 0 || ((region.start | region.end) & (slot_size - 1)) != 0 ||
         slot_of(region.end) > view_.head().slot_count)
         return false;
     // Whoever came first keeps them; the other is searched.

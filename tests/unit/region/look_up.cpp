@@ -12,6 +12,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -59,15 +60,33 @@ TEST_F(LookUpTest, FindsExactlyTheRegion)
     EXPECT_EQ(key(0x1000, 1), 0u);
 }
 
-TEST_F(LookUpTest, NoBytesAndRangesThatWrapAreCoveredByNothing)
+TEST_F(LookUpTest, RangesThatWrapOrAreLongerThanAnyRegionAreCoveredByNothing)
 {
     const auto searched = list(0x1000, 0x100, 1);
     const auto in_slots = list(slot, slot, 2);
     for (const std::uint64_t address : {std::uint64_t{0x1000}, std::uint64_t{0x1080}, slot, slot + 1})
         for (const std::uint64_t length :
-             {std::uint64_t{0}, UINT64_MAX, UINT64_MAX - address, UINT64_MAX - address + 1, UINT64_MAX - address + 2,
-              std::uint64_t{1} << 63})
+             {UINT64_MAX, std::uint64_t{1} << 53, std::uint64_t{1} << 52, std::uint64_t{1} << 47,
+              UINT64_MAX - address, UINT64_MAX - address + 1, UINT64_MAX - address + 2, std::uint64_t{1} << 63})
             EXPECT_EQ(key(address, length), 0u) << address << ' ' << length;
+}
+
+TEST_F(LookUpTest, NoBytesCountAsOne)
+{
+    const auto searched = list(0x1000, 0x100, 1);
+    const auto in_slots = list(2 * slot, slot, 2);
+    for (const auto& [address, found] : {std::pair{std::uint64_t{0xfff}, 0u},
+                                         {0x1000, 1u},
+                                         {0x10ff, 1u},
+                                         {0x1100, 0u},
+                                         {2 * slot - 1, 0u},
+                                         {2 * slot, 2u},
+                                         {3 * slot - 1, 2u},
+                                         {3 * slot, 0u}}) {
+        EXPECT_EQ(key(address, 0), found) << address;
+        EXPECT_EQ(key(address, 1), found) << address;
+    }
+    EXPECT_EQ(key(0, 0), 0u);
 }
 
 TEST_F(LookUpTest, TheEndsOfTheAddressSpaceAreNoTrouble)
@@ -130,7 +149,7 @@ TEST_F(LookUpTest, SlotsThatAreGivenBackCanBeTakenAgain)
     std::optional block = list(slot, slot, 1);
     block.reset();
     EXPECT_EQ(key(slot, 1), 0u);
-    const auto again = list(0, 2 * slot, 2);
+    const auto again = list(slot, 2 * slot, 2);
     EXPECT_EQ(look_up.snapshot().in_slots, 1u);
     EXPECT_EQ(key(slot, 1), 2u);
 }
@@ -258,8 +277,7 @@ struct Model {
 
     [[nodiscard]] bool covers(const One& one, std::uint64_t address, std::uint64_t length, bool to_read) const
     {
-        return (to_read || one.writable) && one.start <= address && address < one.end && length >= 1 &&
-               length <= one.end - address;
+        return (to_read || one.writable) && one.start <= address && address < one.end && length <= one.end - address;
     }
     [[nodiscard]] bool any_covers(std::uint64_t address, std::uint64_t length, bool to_read) const
     {

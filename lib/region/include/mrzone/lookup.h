@@ -63,10 +63,9 @@ struct mrz_lookup_table_ {
 };
 
 /*
- * What all readers of a domain read: this, and right behind it the slots, each the number of the slot after its
- * region
- * << 32 | key, or 0. A view is the address of the slots. In a child made by fork all of it reads as zero, so that
- * nothing is found.
+ * What all readers of a domain read: this, and right behind it the slots. A slot is the number of the last slot of
+ * its region << 32 | key; 0: none. A view is the address of the slots. In a child made by fork all of it reads as
+ * zero, so that nothing is found.
  */
 struct mrz_lookup_head_ {
     const struct mrz_lookup_table_* tables[2]; /* By MRZ_LOOKUP_TO_…; NULL: nothing. */
@@ -87,15 +86,15 @@ static inline const struct mrz_lookup_head_* mrz_lookup_head_of_(const uint64_t*
 static inline uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
 {
     const uint64_t slot = address >> MRZ_LOOKUP_SLOT_SHIFT_;
-    const uint64_t last = address + (length - 1);
-    if (__builtin_expect(slot >= mrz_lookup_head_of_(view)->slot_count, 0))
-        return 0;
-    /* One load, so that key and end belong together. */
-    const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
-    /* The sum wraps for no bytes, too. */
-    if (__builtin_expect(last < address || last >> MRZ_LOOKUP_SLOT_SHIFT_ >= word >> 32, 0))
-        return 0;
-    return word;
+    /* No region is so long; from here on no sum and no shift loses a bit. Nothing is left of it for a uint32_t. */
+    if (__builtin_expect(slot < mrz_lookup_head_of_(view)->slot_count && length >> 52 == 0, 1)) {
+        /* One load, so that key and last slot belong together. */
+        const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
+        const uint64_t last = (address + length - 1) >> MRZ_LOOKUP_SLOT_SHIFT_;
+        if (__builtin_expect(last << 32 <= word, 1)) /* Or both are 0, which is nothing as well. */
+            return word;
+    }
+    return 0;
 }
 
 /* The number of the last segment that does not start after the address, which is not before the first. */
@@ -124,8 +123,8 @@ static inline uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, ui
         return 0;
     const struct mrz_lookup_segment_* const segment = &table->segments[mrz_lookup_search_(table, address)];
     const uint64_t end = __atomic_load_n(&segment->end, __ATOMIC_RELAXED);
-    const uint64_t last = address + (length - 1);
-    if (last >= end || last < address)
+    const uint64_t last = address + (length - (length != 0));
+    if (last >= end || last < address) /* The latter where the sum wraps. */
         return 0;
     *word = segment->word;
     return end;
@@ -135,8 +134,9 @@ static inline uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, ui
 static inline uint64_t mrz_lookup_word_(const uint64_t* view, int use, const void* address, uint64_t length)
 {
     uint64_t word = mrz_lookup_slot_(view, (uint64_t)(uintptr_t)address, length);
-    if (__builtin_expect(word == 0, 0))
-        (void)mrz_lookup_segment_end_(view, use, (uint64_t)(uintptr_t)address, length, &word);
+    if (__builtin_expect(word != 0, 1))
+        return word;
+    (void)mrz_lookup_segment_end_(view, use, (uint64_t)(uintptr_t)address, length, &word);
     return word;
 }
 
@@ -145,8 +145,8 @@ static inline uint64_t mrz_lookup_reach_(const uint64_t* view, int use, const vo
 {
     const uint64_t begin = (uint64_t)(uintptr_t)address;
     *word = mrz_lookup_slot_(view, begin, length);
-    const uint64_t end =
-        *word != 0 ? *word >> 32 << MRZ_LOOKUP_SLOT_SHIFT_ : mrz_lookup_segment_end_(view, use, begin, length, word);
+    const uint64_t end = *word != 0 ? ((*word >> 32) + 1) << MRZ_LOOKUP_SLOT_SHIFT_
+                                    : mrz_lookup_segment_end_(view, use, begin, length, word);
     return *word != 0 ? end - begin : 0;
 }
 
@@ -164,7 +164,7 @@ static inline int mrz_lookup_key_(uint64_t word, struct mrz_lkey* key)
 /**
  * The key of a region that covers all \p length bytes at \p address and grants local write.
  * \param reader of the calling thread.
- * \param length bytes; none are covered by nothing.
+ * \param length bytes; none count as one.
  * \param key is set if there is one.
  * \return 1; 0 if there is none.
  */

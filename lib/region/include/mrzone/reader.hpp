@@ -37,7 +37,7 @@ class MRZ_API Reader {
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
-    //! The key of a region that covers all \p length bytes (not 0) at \p address and grants local write.
+    //! The key of a region that covers all \p length bytes (none count as one) at \p address and grants local write.
     [[nodiscard]] std::optional<LKey> lookup(const void* address, std::size_t length) const noexcept
     {
         return as_key(mrz_lookup_word_(view_, MRZ_LOOKUP_TO_WRITE_, address, length));
