@@ -44,7 +44,7 @@ void refuse_stopped(std::span<const Port> ports)
                                     .remedy = fmt::format("try: port start {}", stopped->id())}};
 }
 
-std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys)
+std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain)
 {
     refuse_stopped(ports);
     const Engine& engine = *options.engine;
@@ -74,7 +74,8 @@ std::vector<Stream> streams_for(const ForwardOptions& options, std::span<const P
             stream.pool = to.pool();
             stream.shape = options.shape;
             stream.tx_offloads = to.tx_offloads();
-            stream.keys = keys;
+            if (domain != nullptr)
+                stream.reader.emplace(*domain).offline();
         }
     }
     if (streams.empty())
@@ -101,10 +102,10 @@ void count_first(std::span<const Stream> first, std::span<Stream> streams)
 
 } // namespace
 
-Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys)
+Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain)
 {
     Assignment assigned;
-    assigned.streams = streams_for(options, ports, keys);
+    assigned.streams = streams_for(options, ports, domain);
     const std::vector<unsigned> ids = forwarding_lcores(options, workers(), rte_get_main_lcore());
     std::size_t first = 0;
     for (const std::size_t count : shares(assigned.streams.size(), ids.size())) {
@@ -120,7 +121,7 @@ Forwarding::~Forwarding()
     stop();
 }
 
-void Forwarding::start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
+void Forwarding::start(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain,
                        unsigned bursts_first)
 {
     if (running_)
@@ -128,11 +129,11 @@ void Forwarding::start(const ForwardOptions& options, std::span<const Port> port
                                  .what = "starting to forward",
                                  .limit = "forwarding runs already",
                                  .remedy = "try: stop"}};
-    Assignment next = assign(options, ports, keys);
+    Assignment next = assign(options, ports, domain);
     if (bursts_first > 0) {
         ForwardOptions sending = options;
         sending.engine = &txonly;
-        Assignment first = assign(sending, ports, keys);
+        Assignment first = assign(sending, ports, nullptr);
         send_first(first, bursts_first);
         count_first(first.streams, next.streams);
     }

@@ -35,7 +35,7 @@ struct Assignment {
 };
 //! Which port goes where depends on all \p ports; one that is closed, or gone, neither receives nor is sent to.
 //! Throws Error: invalid where a port is stopped, nothing is left to forward, or there is no lcore to forward on.
-Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys);
+Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain);
 
 //! Streams over lcores, from start() to stop(). Used by the main thread alone.
 class Forwarding {
@@ -46,8 +46,9 @@ class Forwarding {
     Forwarding& operator=(const Forwarding&) = delete;
 
     //! Throws Error: as assign(); busy where it runs.
-    //! \param bursts_first are sent from each port before, of the txonly engine's packets; a signal ends that.
-    void start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
+    //! \param domain where the keys of packets are looked up; null: nowhere. Each stream has a reader of its own
+    //! there. \param bursts_first are sent from each port before, of the txonly engine's packets; a signal ends that.
+    void start(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain,
                unsigned bursts_first = 0);
     //! Returns when no lcore forwards any more. Does nothing where it does not run.
     void stop();

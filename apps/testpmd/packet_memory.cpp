@@ -101,24 +101,6 @@ std::size_t arena_bytes(PoolKind kind, const MemoryOptions& options, std::uint32
                                     .remedy = kind == PoolKind::native ? how_to_give(bytes) + ", " + fewer : fewer}};
 }
 
-std::vector<KeyedMemory> keyed(const Arena& arena, const Domain& domain)
-{
-    std::vector<KeyedMemory> memory;
-    for (const Window& window : arena.windows()) {
-        const std::byte* const header = static_cast<const std::byte*>(window.address());
-        for (const void* const part :
-             {static_cast<const void*>(header), static_cast<const void*>(window.block().data())}) {
-            const Region& region = arena.region(domain, part, 1);
-            const KeyedMemory one{.address = reinterpret_cast<std::uintptr_t>(region.bytes().data()),
-                                  .length = region.bytes().size(),
-                                  .key = region.lkey()};
-            if (std::ranges::find(memory, one.address, &KeyedMemory::address) == memory.end())
-                memory.push_back(one);
-        }
-    }
-    return memory;
-}
-
 } // namespace
 
 std::string_view to_string(PoolKind kind) noexcept
@@ -164,8 +146,6 @@ void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std:
         bar.update(progress.taken, progress.wanted);
     };
     arena_ = Arena::build("testpmd", arena);
-    if (domain_)
-        keys_.emplace(keyed(*arena_, *domain_));
 }
 
 void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers)

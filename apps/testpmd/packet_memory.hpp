@@ -3,8 +3,6 @@
 //! The pools that packets live in.
 #pragma once
 
-#include "key_search.hpp"
-
 #include "common/arena_pages.hpp"
 
 #include <mrzone/zone.hpp>
@@ -71,9 +69,8 @@ class PacketMemory {
     [[nodiscard]] const PacketPool& packets() const noexcept { return packets_; }
     //! None where the pool is native.
     [[nodiscard]] Arena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
+    //! In which the arena is registered.
     [[nodiscard]] const std::optional<Domain>& domain() const noexcept { return domain_; }
-    //! The keys to the arena in that domain. Only with a domain.
-    [[nodiscard]] const KeySearch* keys() const noexcept { return keys_ ? &*keys_ : nullptr; }
 
   private:
     void build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers, std::optional<int> node);
@@ -85,7 +82,6 @@ class PacketMemory {
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
     PacketPool packets_;
-    std::optional<KeySearch> keys_;
 };
 
 } // namespace mrz::testpmd

@@ -192,7 +192,7 @@ void Session::refuse_while_forwarding(std::string_view what) const
 
 Assignment Session::next_assignment() const
 {
-    return assign(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr);
+    return assign(forward_, ports_, nullptr);
 }
 
 void Session::start_forwarding(unsigned bursts_first)
@@ -203,7 +203,8 @@ void Session::start_forwarding(unsigned bursts_first)
 void Session::start_forwarding(const ForwardOptions& options, unsigned bursts_first)
 {
     auto lost = all_losses();
-    forwarding_.start(options, ports_, options.lookup ? memory_.keys() : nullptr, bursts_first);
+    forwarding_.start(options, ports_, options.lookup && memory_.domain() ? &*memory_.domain() : nullptr,
+                      bursts_first);
     running_ = options;
     cleared_.assign(forwarding_.streams().size(), {});
     lost_before_ = std::move(lost);

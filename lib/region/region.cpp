@@ -90,6 +90,7 @@ struct Region::State {
     Plan plan;
     std::unique_ptr<RegisteredMemory> registered;
     std::optional<std::vector<BuiltKey>> built;
+    LookUp::Listing listing; // goes first: what is found is registered
 };
 
 Region Domain::register_memory(std::span<std::byte> memory, Access access, const RegionOptions& options) const
@@ -119,6 +120,10 @@ Region Domain::register_memory(std::span<std::byte> memory, Access access, const
     state->built = state->registered->query();
     if (state->built)
         compare(state->plan, *state->built);
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(memory.data());
+    if (iova.value() == address)
+        state->listing =
+            state_->look_up().list(address, memory.size(), state->registered->lkey(), access, options.lasting);
     return Region{std::move(state)};
 }
 

@@ -23,8 +23,13 @@ class FakeMemory final : public RegisteredMemory {
             built_.push_back({key.iova, key.length, key.page_shift, key.entries});
         ++script().registered;
     }
-    ~FakeMemory() override { --script().registered; }
-    [[nodiscard]] LKey lkey() const noexcept override { return {1}; }
+    ~FakeMemory() override
+    {
+        if (script().on_deregister)
+            script().on_deregister();
+        --script().registered;
+    }
+    [[nodiscard]] LKey lkey() const noexcept override { return lkey_; }
     [[nodiscard]] RKey rkey() const noexcept override { return {2}; }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
@@ -39,6 +44,7 @@ class FakeMemory final : public RegisteredMemory {
     [[nodiscard]] RegisterPhases phases() const noexcept override { return {}; }
 
   private:
+    LKey lkey_{script().lkey};
     std::vector<BuiltKey> built_;
 };
 

@@ -19,10 +19,12 @@ struct Script {
     bool hardware_opens = true;
     std::function<void(const RegisterRequest&)> on_register = {};
     std::function<void(std::vector<BuiltKey>&)> on_query = {};
+    std::function<void()> on_deregister = {};
     bool can_query = true;
     DmaView view = DmaView::virtual_addresses;
-    int registered = 0; //!< Now.
-    int domains = 0;    //!< Now.
+    std::uint32_t lkey = 1; //!< Of what is registered next.
+    int registered = 0;     //!< Now.
+    int domains = 0;        //!< Now.
 };
 //! The one that counts now.
 Script& script();
