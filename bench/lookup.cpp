@@ -150,7 +150,7 @@ void time_reader(benchmark::State& state, const Registered& registered, Order or
             throw std::runtime_error{"a region was not found"};
     time_each(state, work, [&reader](const Work& one) {
         const auto key = reader.lookup(one.address, one.length);
-        return key ? key->value : 0;
+        return key ? (*key).value : 0;
     });
 }
 

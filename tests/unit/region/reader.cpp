@@ -61,7 +61,7 @@ TEST_F(ReaderTest, IsNotFoundAnyMoreWhenDeregisteringBegins)
     const Reader reader{domain};
     std::optional<Region> region = registered(memory, 7);
     bool found = true;
-    script().on_deregister = [&] { found = reader.lookup(memory.data(), 1).has_value(); };
+    script().on_deregister = [&] { found = static_cast<bool>(reader.lookup(memory.data(), 1)); };
     region.reset();
     EXPECT_FALSE(found);
 }

@@ -36,6 +36,9 @@ typedef struct mrz_reader mrz_reader;
 /* ---- Insides, which change with MRZ_LOOKUP_LAYOUT -----------------------------------------------------------------
  */
 
+/* What compilers find too large for its worth here. */
+#define MRZ_LOOKUP_INLINE_ static inline __attribute__((always_inline))
+
 enum {
     MRZ_LOOKUP_SLOT_SHIFT_ = 21,
     MRZ_LOOKUP_SLOTS_ = 1 << 26, /* The user's half of a 48-bit address space. */
@@ -83,7 +86,7 @@ static inline const struct mrz_lookup_head_* mrz_lookup_head_of_(const uint64_t*
 }
 
 /* The word of the slot where the region is that covers all the bytes; 0: none. */
-static inline uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
 {
     const uint64_t slot = address >> MRZ_LOOKUP_SLOT_SHIFT_;
     /* No region is so long; from here on no sum and no shift loses a bit. Nothing is left of it for a uint32_t. */
@@ -98,7 +101,7 @@ static inline uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, 
 }
 
 /* The number of the last segment that does not start after the address, which is not before the first. */
-static inline uint64_t mrz_lookup_search_(const struct mrz_lookup_table_* table, uint64_t address)
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_search_(const struct mrz_lookup_table_* table, uint64_t address)
 {
     const uint64_t* const starts = (const uint64_t*)(table + 1);
     uint64_t node = 0;
@@ -114,8 +117,8 @@ static inline uint64_t mrz_lookup_search_(const struct mrz_lookup_table_* table,
 }
 
 /* The end of the key that covers all the bytes, whose word is stored then; 0: none. */
-static inline uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, uint64_t address, uint64_t length,
-                                               uint64_t* word)
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, uint64_t address, uint64_t length,
+                                                    uint64_t* word)
 {
     const struct mrz_lookup_table_* const table =
         __atomic_load_n(&mrz_lookup_head_of_(view)->tables[use], __ATOMIC_ACQUIRE);
@@ -131,7 +134,7 @@ static inline uint64_t mrz_lookup_segment_end_(const uint64_t* view, int use, ui
 }
 
 /* The key in the low half of what is not 0; 0: none. */
-static inline uint64_t mrz_lookup_word_(const uint64_t* view, int use, const void* address, uint64_t length)
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_word_(const uint64_t* view, int use, const void* address, uint64_t length)
 {
     uint64_t word = mrz_lookup_slot_(view, (uint64_t)(uintptr_t)address, length);
     if (__builtin_expect(word != 0, 1))

@@ -37,15 +37,31 @@ class MRZ_API Reader {
     Reader& operator=(Reader&&) noexcept;
     ~Reader();
 
+    //! A key, or none. One word, which an optional key is not: compilers put that together in memory, which costs
+    //! more than the look-up.
+    class Found {
+      public:
+        constexpr explicit Found(std::uint64_t word) noexcept : word_{word} {}
+        constexpr explicit operator bool() const noexcept { return word_ != 0; }
+        //! The key, if there is one.
+        constexpr LKey operator*() const noexcept { return LKey{static_cast<std::uint32_t>(word_)}; }
+
+        friend constexpr bool operator==(Found found, LKey key) noexcept { return found && *found == key; }
+        friend constexpr bool operator==(Found found, std::nullopt_t) noexcept { return !found; }
+
+      private:
+        std::uint64_t word_;
+    };
+
     //! The key of a region that covers all \p length bytes (none count as one) at \p address and grants local write.
-    [[nodiscard]] std::optional<LKey> lookup(const void* address, std::size_t length) const noexcept
+    [[nodiscard]] Found lookup(const void* address, std::size_t length) const noexcept
     {
-        return as_key(mrz_lookup_word_(view_, MRZ_LOOKUP_TO_WRITE_, address, length));
+        return Found{mrz_lookup_word_(view_, MRZ_LOOKUP_TO_WRITE_, address, length)};
     }
     //! As lookup(), for memory that the device shall only read: of any region.
-    [[nodiscard]] std::optional<LKey> lookup_to_read(const void* address, std::size_t length) const noexcept
+    [[nodiscard]] Found lookup_to_read(const void* address, std::size_t length) const noexcept
     {
-        return as_key(mrz_lookup_word_(view_, MRZ_LOOKUP_TO_READ_, address, length));
+        return Found{mrz_lookup_word_(view_, MRZ_LOOKUP_TO_READ_, address, length)};
     }
 
     //! A key, and how many bytes from the address on it covers.
@@ -74,12 +90,6 @@ class MRZ_API Reader {
     [[nodiscard]] const std::uint64_t* view() const noexcept { return view_; }
 
   private:
-    static std::optional<LKey> as_key(std::uint64_t word) noexcept
-    {
-        if (word == 0)
-            return std::nullopt;
-        return LKey{static_cast<std::uint32_t>(word)};
-    }
     [[nodiscard]] std::optional<Reach> as_reach(int use, const void* address, std::size_t length) const noexcept
     {
         std::uint64_t word = 0;
