@@ -25,11 +25,12 @@ SEES = {
     "hca": {"base"},
     "device": {"base", "host", "plan"},
     "region": {"base", "host", "plan", "device"},
+    "cache": {"base", "host", "plan", "device", "region"},
     "zone": {"base", "host", "plan", "device", "region", "hugepage"},
     "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
-WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region"}
+WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 
 COMPILE_COMMANDS, SOURCE_ROOT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
