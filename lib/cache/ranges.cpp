@@ -146,11 +146,11 @@ void CacheState::add_neighbours(Wanted& wanted)
     bool known_who_holds = false;
     std::uint64_t cost = 0;
     const auto begin_of = [&](std::uint32_t index) { return holdings_[index].range.begin; };
-    auto from = std::ranges::lower_bound(alive_, wanted.range.begin, {}, begin_of);
-    from -= std::min(look_back, from - alive_.begin());
     Range range = wanted.range;
     for (bool more = true; more;) {
         more = false;
+        auto from = std::ranges::lower_bound(alive_, range.begin, {}, begin_of);
+        from -= std::min(look_back, from - alive_.begin());
         for (auto at = from; at != alive_.end() && begin_of(*at) <= range.end; ++at) {
             const Holding& there = holdings_[*at];
             const Range both{std::min(range.begin, there.range.begin), std::max(range.end, there.range.end)};

@@ -22,10 +22,16 @@ class FakeMemory final : public RegisteredMemory {
         for (const PlannedKey& key : request.plan->keys)
             built_.push_back({key.iova, key.length, key.page_shift, key.entries});
         ++script().registered;
+        key_ = static_cast<std::uint32_t>(++script().keys);
     }
-    ~FakeMemory() override { --script().registered; }
-    [[nodiscard]] LKey lkey() const noexcept override { return {1}; }
-    [[nodiscard]] RKey rkey() const noexcept override { return {2}; }
+    ~FakeMemory() override
+    {
+        if (script().on_deregister)
+            script().on_deregister(lkey());
+        --script().registered;
+    }
+    [[nodiscard]] LKey lkey() const noexcept override { return {2 * key_}; }
+    [[nodiscard]] RKey rkey() const noexcept override { return {2 * key_ + 1}; }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
         if (!script().can_query)
@@ -40,6 +46,7 @@ class FakeMemory final : public RegisteredMemory {
 
   private:
     std::vector<BuiltKey> built_;
+    std::uint32_t key_ = 0;
 };
 
 class FakeQueuePair final : public QueuePair {

@@ -5,6 +5,7 @@
 
 #include <mrzone/device.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,16 +14,35 @@
 
 namespace mrz::test {
 
+//! A count that threads change.
+class Count {
+  public:
+    Count() = default;
+    Count& operator=(const Count& other) noexcept
+    {
+        value_ = other.value_.load();
+        return *this;
+    }
+    operator int() const noexcept { return value_; } // as the number that it is
+    int operator++() noexcept { return ++value_; }
+    int operator--() noexcept { return --value_; }
+
+  private:
+    std::atomic<int> value_ = 0;
+};
+
 //! What the made-up devices do, and what was asked of them.
 struct Script {
     std::vector<std::string> hardware = {}; //!< Devices of the driver in front.
     bool hardware_opens = true;
     std::function<void(const RegisterRequest&)> on_register = {};
+    std::function<void(LKey)> on_deregister = {};
     std::function<void(std::vector<BuiltKey>&)> on_query = {};
     bool can_query = true;
     DmaView view = DmaView::virtual_addresses;
-    int registered = 0; //!< Now.
-    int domains = 0;    //!< Now.
+    Count registered = {}; //!< Now.
+    Count domains = {};    //!< Now.
+    Count keys = {};       //!< Given out so far.
 };
 //! The one that counts now.
 Script& script();
