@@ -54,6 +54,14 @@ constexpr Claim claims[] = {
     {"window_build/1GiB", "populate_baseline/1GiB", "at most 1.10"},
     {"arena_build/1GiB", "dpdk_reserve/1GiB", "at most 1"},
     {"register/soft/4K/1GiB", "register/soft/2M/1GiB", "at least 8"},
+    {"cache/hit/1", "baseline/mutex", "at most 2"},
+    {"cache/hit/64", "baseline/mutex", "at most 2"},
+    {"cache/hit/1024", "baseline/mutex", "at most 3"},
+    {"cache/hit/1/two_threads", "cache/hit/1", "at most 2"},
+    {"cache/hit/64/two_threads", "cache/hit/64", "at most 2"},
+    {"cache/hit/1024/two_threads", "cache/hit/1024", "at most 2"},
+    {"batch/adjacent/single", "batch/adjacent/256", "at least 3"},
+    {"batch/scattered/single", "batch/scattered/256", "at least 1.8"},
 };
 
 //! A subject's name as it was given, without the options that Google Benchmark appends.
