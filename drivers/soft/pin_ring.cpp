@@ -42,17 +42,17 @@ std::vector<unsigned> PinRing::pin(std::span<const std::span<std::byte>> pieces,
 {
     std::vector<unsigned> places{vacant_.end() - static_cast<std::ptrdiff_t>(pieces.size()), vacant_.end()};
     std::ranges::sort(places);
-    std::vector<iovec> buffers;
-    buffers.reserve(pieces.size());
+    std::vector<iovec> vectors;
+    vectors.reserve(pieces.size());
     for (const auto& piece : pieces)
-        buffers.push_back({.iov_base = piece.data(), .iov_len = piece.size()});
+        vectors.push_back({.iov_base = piece.data(), .iov_len = piece.size()});
 
     std::size_t done = 0;
     while (done < places.size() && error == 0) {
         std::size_t end = done + 1;
         while (end < places.size() && places[end] == places[done] + (end - done))
             ++end;
-        const int result = set(places[done], std::span{buffers}.subspan(done, end - done));
+        const int result = set(places[done], std::span{vectors}.subspan(done, end - done));
         if (result > 0)
             done += static_cast<std::size_t>(
                 result); // fewer than asked for where one fails, which says so if it is first
@@ -76,10 +76,10 @@ void PinRing::unpin(unsigned place) noexcept
                                  std::strerror(result < 0 ? -result : EIO));
 }
 
-int PinRing::set(unsigned place, std::span<const iovec> buffers) noexcept
+int PinRing::set(unsigned place, std::span<const iovec> vectors) noexcept
 {
-    return ::io_uring_register_buffers_update_tag(&ring_, place, buffers.data(), no_tags_.data(),
-                                                  static_cast<unsigned>(buffers.size()));
+    return ::io_uring_register_buffers_update_tag(&ring_, place, vectors.data(), no_tags_.data(),
+                                                  static_cast<unsigned>(vectors.size()));
 }
 
 } // namespace mrz::soft

@@ -35,7 +35,7 @@ class PinRing {
 
   private:
     PinRing() = default;
-    int set(unsigned place, std::span<const iovec> buffers) noexcept;
+    int set(unsigned place, std::span<const iovec> vectors) noexcept;
 
     io_uring ring_ = {};
     std::vector<unsigned> vacant_;
