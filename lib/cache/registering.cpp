@@ -103,7 +103,7 @@ void CacheState::register_some(std::span<Wanted> wanted)
 
 void CacheState::register_all(std::span<Wanted> wanted)
 {
-    static constexpr std::size_t least = 8; // that a thread is started for
+    static constexpr std::size_t least = 64; // that a thread is started for: looking at the mappings costs as much
     const std::size_t parts = std::clamp<std::size_t>(wanted.size() / least, 1, options_.batch_threads);
     if (parts == 1)
         return register_some(wanted);
