@@ -13,6 +13,13 @@ namespace mrz {
 
 using cache::Wanted;
 
+namespace {
+
+// A key without a lease must not be one that goes when its room is needed.
+const RegionOptions evictable{.looked_up = false};
+
+} // namespace
+
 namespace cache {
 
 SignalsBlocked::SignalsBlocked() noexcept
@@ -71,13 +78,13 @@ void CacheState::register_one(Wanted& wanted)
     if (wanted.range != wanted.asked) {
         if (wanted.neighbours_cost == 0 || merging_saves(wanted))
             try {
-                wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access);
+                wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access, evictable);
                 return;
             } catch (const Error&) { // the neighbours are not worth failing for
             }
         narrow(wanted);
     }
-    wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access);
+    wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access, evictable);
 }
 
 void CacheState::register_some(std::span<Wanted> wanted)
@@ -86,7 +93,7 @@ void CacheState::register_some(std::span<Wanted> wanted)
         std::vector<RegionRequest> requests;
         requests.reserve(wanted.size());
         for (const Wanted& one : wanted)
-            requests.push_back({cache::bytes_of(one.range), one.access});
+            requests.push_back({cache::bytes_of(one.range), one.access, evictable});
         try {
             std::vector<Region> regions = domain_.register_all(requests);
             for (std::size_t i = 0; i < wanted.size(); ++i)

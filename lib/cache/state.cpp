@@ -68,7 +68,7 @@ CacheState::~CacheState()
 void CacheState::invalidate(std::span<const std::byte> memory) noexcept
 {
     const cache::Range range = cache::range_of(memory);
-    if (range.begin >= range.end)
+    if (range.begin >= range.end || forked())
         return;
     std::uint64_t ended = 0;
     const std::uint32_t places = places_.load();
@@ -92,6 +92,8 @@ void CacheState::set_pending(bool pending) noexcept
 
 CacheSnapshot CacheState::snapshot() const
 {
+    if (forked())
+        wait_at_gate(); // throws
     const std::scoped_lock guard{mutex_};
     CacheSnapshot now{.misses = misses_,
                       .evictions = evictions_,
@@ -113,7 +115,7 @@ CacheSnapshot CacheState::snapshot() const
 
 void CacheState::close()
 {
-    if ((gate_.load() & forked_bit) != 0)
+    if (forked())
         wait_at_gate(); // throws
     if ((gate_.fetch_or(closed_bit) & closed_bit) != 0)
         return;

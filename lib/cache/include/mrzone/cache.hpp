@@ -155,6 +155,7 @@ class MRZ_API Cache {
     //! forget is not known yet. As invalidate(), callable from such a handler.
     void set_pending(bool pending) noexcept;
 
+    //! Throws Error (unsupported, ENOTSUP) in a child of fork().
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] Domain domain() const;
 

@@ -29,6 +29,9 @@ struct RegionOptions {
     bool indirect = true;
     Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
+    //! Whether look-up may find the region. Not where it can end while somebody uses a key that was looked up, as
+    //! regions of a cache do.
+    bool looked_up = true;
 };
 
 //! What a region is to be of.
