@@ -56,6 +56,14 @@ constexpr Claim claims[] = {
     {"register/soft/4K/1GiB", "register/soft/2M/1GiB", "at least 8"},
     {"lookup/arena", "baseline/table", "at most 1.25"},
     {"lookup/foreign/1024/random", "baseline/sorted", "at most 1.3"},
+    {"cache/hit/1", "baseline/mutex", "at most 2"},
+    {"cache/hit/64", "baseline/mutex", "at most 2"},
+    {"cache/hit/1024", "baseline/mutex", "at most 3"},
+    {"cache/hit/1/two_threads", "cache/hit/1", "at most 2"},
+    {"cache/hit/64/two_threads", "cache/hit/64", "at most 2"},
+    {"cache/hit/1024/two_threads", "cache/hit/1024", "at most 2"},
+    {"batch/adjacent/single", "batch/adjacent/256", "at least 3"},
+    {"batch/scattered/single", "batch/scattered/256", "at least 1.8"},
 };
 
 //! A subject's name as it was given, without the options that Google Benchmark appends.

@@ -25,11 +25,12 @@ SEES = {
     "hca": {"base"},
     "device": {"base", "host", "plan"},
     "region": {"base", "host", "plan", "device"},
+    "cache": {"base", "host", "plan", "device", "region"},
     "zone": {"base", "host", "plan", "device", "region", "hugepage"},
     "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
-WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region"}
+WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}
 # Files that alone of their floor know DPDK, by a library of their own.
 APART = {("region", "quiescence.cpp")}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/reader.hpp>
 
-#include "fake_driver.hpp"
+#include "support/fake_driver.hpp"
 #include "support/in_child.hpp"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ TEST_F(ReaderTest, IsNotFoundAnyMoreWhenDeregisteringBegins)
     const Reader reader{domain};
     std::optional<Region> region = registered(memory, 7);
     bool found = true;
-    script().on_deregister = [&] { found = static_cast<bool>(reader.lookup(memory.data(), 1)); };
+    script().on_deregister = [&](LKey) { found = static_cast<bool>(reader.lookup(memory.data(), 1)); };
     region.reset();
     EXPECT_FALSE(found);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/region.hpp>
 
-#include "fake_driver.hpp"
+#include "support/fake_driver.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -30,9 +30,19 @@ struct RegionOptions {
     bool indirect = true;
     Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
+    //! Whether look-up may find the region. Not where it can end while somebody uses a key that was looked up, as
+    //! regions of a cache do.
+    bool looked_up = true;
     //! Whether nothing but the owner of the region can take the memory away before the region ends, as with memory of
     //! an arena. Look-ups find what of it is whole, aligned 2 MiB by one load, even while other memory is unmapped.
     bool lasting = false;
+};
+
+//! What a region is to be of.
+struct RegionRequest {
+    std::span<std::byte> memory = {};
+    Access access = Access::local_read;
+    RegionOptions options = {};
 };
 
 //! What readers (mrzone/reader.hpp) of a domain find, and how.
@@ -83,6 +93,8 @@ class MRZ_API Domain {
     //! (ESTALE, EBADMSG) where the device did not build what was planned; invalid (EBADF) for a closed domain.
     [[nodiscard]] Region register_memory(std::span<std::byte> memory, Access access = Access::local_read,
                                          const RegionOptions& options = {}) const;
+    //! As register_memory() of each, in their order, or of none: quicker than one by one.
+    [[nodiscard]] std::vector<Region> register_all(std::span<const RegionRequest> requests) const;
     //! A queue pair of the device; it keeps the domain open.
     [[nodiscard]] std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options = {}) const;
 

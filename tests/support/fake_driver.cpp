@@ -22,15 +22,17 @@ class FakeMemory final : public RegisteredMemory {
         for (const PlannedKey& key : request.plan->keys)
             built_.push_back({key.iova, key.length, key.page_shift, key.entries});
         ++script().registered;
+        key_ = static_cast<std::uint32_t>(++script().keys);
+        lkey_.value = script().lkey.value_or(2 * key_);
     }
     ~FakeMemory() override
     {
         if (script().on_deregister)
-            script().on_deregister();
+            script().on_deregister(lkey());
         --script().registered;
     }
     [[nodiscard]] LKey lkey() const noexcept override { return lkey_; }
-    [[nodiscard]] RKey rkey() const noexcept override { return {2}; }
+    [[nodiscard]] RKey rkey() const noexcept override { return {2 * key_ + 1}; }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
         if (!script().can_query)
@@ -44,8 +46,9 @@ class FakeMemory final : public RegisteredMemory {
     [[nodiscard]] RegisterPhases phases() const noexcept override { return {}; }
 
   private:
-    LKey lkey_{script().lkey};
     std::vector<BuiltKey> built_;
+    std::uint32_t key_ = 0;
+    LKey lkey_ = {};
 };
 
 class FakeQueuePair final : public QueuePair {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The temporary tier: regions made on demand, kept while there is room, and leases that hold those in use.
+#pragma once
+
+#include <mrzone/base.hpp>
+#include <mrzone/region.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mrz {
+
+class Cache;
+class CacheState;
+
+namespace cache {
+struct Holding;
+struct Slot;
+} // namespace cache
+
+struct CacheOptions {
+    static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+
+    //! Bytes, in whole pages, that leased and idle regions pin together, and those that wait for deregistration.
+    std::size_t bytes = 256_MiB;
+    //! Regions, counted likewise; 1 to 1,048,576. A region has one key, or one over several.
+    std::size_t keys = 4096;
+    //! MTT entries and entries of indirect keys, counted likewise. They are known when a region was planned, so it is
+    //! registered first, and given back where there is no room for it.
+    std::uint64_t entries = unlimited;
+    //! The longest range, in bytes, that comes of rounding to hugepages or of merging. 0: nothing is merged.
+    std::size_t merge_up_to = 2_MiB;
+    //! Whether a range of small pages may grow to the aligned 2 MiB around it, where these lie in one mapping and in
+    //! one contiguous, congruent run, so that they cost the one entry that the range costs. Such a region reaches
+    //! over memory that nobody asked for: safe only if the cache is told of *all* memory that is unmapped.
+    bool grow = false;
+    //! How fast idle regions are deregistered, at most: a device that does nothing else slows its other traffic down.
+    //! Bytes and regions a second, from 1 on.
+    std::uint64_t deregister_bytes = 16_GiB;
+    std::uint64_t deregister_keys = 100'000;
+    //! Threads that register a batch, the caller's among them, for the duration of the call; from 1 on.
+    unsigned batch_threads = 2;
+};
+
+//! A use of a region of a cache: while it lives the keys work and the memory is pinned. What was moved from, or
+//! released, may only be assigned, released or destroyed. Any one thread may use or release it, not only the one that
+//! took it. It may live longer than its Cache.
+class MRZ_API Lease {
+  public:
+    Lease() = default; //!< Holds nothing.
+    Lease(Lease&& other) noexcept;
+    Lease& operator=(Lease&& other) noexcept;
+    ~Lease() { release(); }
+
+    //! Ends the use. Poll the completions of what was posted with its keys before.
+    void release() noexcept;
+    //! Whether it holds something.
+    explicit operator bool() const noexcept { return slot_ != nullptr; }
+
+    //! The memory that was asked for.
+    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+    //! The address of its first byte for those who use the keys.
+    [[nodiscard]] Iova iova() const noexcept;
+    [[nodiscard]] LKey lkey() const noexcept;
+    //! Grants nothing unless a remote right was asked for.
+    [[nodiscard]] RKey rkey() const noexcept;
+    //! Of the region: at least what was asked for, and nothing remote that was not.
+    [[nodiscard]] Access access() const noexcept;
+    //! All that the region covers: the range asked for, rounded to pages, or what that was merged into.
+    [[nodiscard]] std::span<std::byte> region_bytes() const noexcept;
+
+  private:
+    friend class CacheState;
+    Lease(const cache::Holding& holding, cache::Slot& slot, std::span<std::byte> bytes) noexcept
+        : holding_{&holding}, slot_{&slot}, bytes_{bytes}
+    {
+    }
+
+    const cache::Holding* holding_ = nullptr;
+    cache::Slot* slot_ = nullptr;
+    std::span<std::byte> bytes_ = {};
+};
+
+//! One range of a batch.
+struct LeaseRequest {
+    std::span<std::byte> memory = {};
+    Access access = Access::local_write;
+};
+
+//! What a cache did and holds.
+struct CacheSnapshot {
+    std::uint64_t hits = 0;          //!< Leases of regions that were there.
+    std::uint64_t misses = 0;        //!< Leases for which a region was made, or whose making was awaited.
+    std::uint64_t evictions = 0;     //!< Idle regions given up for room.
+    std::uint64_t merges = 0;        //!< Regions made of a range and its neighbours, or of several of one batch.
+    std::uint64_t invalidations = 0; //!< Regions that invalidate() ended.
+    std::uint64_t waits = 0;         //!< Times that a caller waited for deregistration.
+    std::uint64_t deregistered = 0;  //!< Regions.
+    std::size_t leases = 0;          //!< Now.
+    std::size_t regions = 0;         //!< Now, those in use and idle ones: what a lease can be had of at once.
+    std::size_t keys = 0;      //!< Regions now that count against the budget: those above, and those on their way.
+    std::size_t bytes = 0;     //!< That count against the budget now.
+    std::uint64_t entries = 0; //!< That count against the budget now.
+};
+
+//! Regions of a domain on demand.
+//!
+//! lease() finds a region that covers the range with the rights asked for, or registers one. Ranges without remote
+//! rights are rounded out to whole pages, of the machine or of the hugepages that they lie in, and may be merged with
+//! idle neighbours; any remote right gets exactly the range, which is shared only with requests for the same range
+//! and rights. Regions nobody holds stay, for the next who asks, until their room is needed; the least recently used
+//! go first, as far as hits can tell without writing anything that threads share: what was used since the last miss
+//! counts as equally recent.
+//!
+//! All calls but close() and destruction are thread-safe. A hit takes no lock and writes nothing that another thread
+//! reads or writes, except where regions are given up.
+//!
+//! The cache believes that memory stays as it is mapped. Whoever unmaps, moves or discards memory, a part of which
+//! was ever leased, says so by invalidate() before the addresses are used again; else a later lease may be for what
+//! was there.
+//!
+//! Has one thread, "mrz-cache", that deregisters. Belongs to the process that made it: in a child of fork() it
+//! throws Error (unsupported, ENOTSUP), and destroying it or its leases does nothing.
+class MRZ_API Cache {
+  public:
+    //! Throws Error: invalid (EINVAL) for options out of their range; internal where a thread or a descriptor is not
+    //! to be had.
+    explicit Cache(const Domain& domain, const CacheOptions& options = {});
+    Cache(Cache&&) noexcept;
+    //! What it was assigned to is destroyed first.
+    Cache& operator=(Cache&&) noexcept;
+    //! Deregisters what is not leased. Regions that are go with the last lease of this cache.
+    ~Cache();
+
+    //! A use of a region that covers \p memory with at least the rights \p access.
+    //! Throws Error as Domain::register_memory(); busy (ENOBUFS) where leased regions fill the budget; invalid
+    //! (E2BIG) for a range that the whole budget has no room for; invalid (EBADF) after close(). Where a limit
+    //! refuses (locked memory, keys, a control group), idle regions are given up and it is tried once more before.
+    [[nodiscard]] Lease lease(std::span<std::byte> memory, Access access = Access::local_write);
+    //! A lease each, in the order of the requests; or Error, as lease(), and then none, and nothing that was not
+    //! there before stays registered. Ranges that lie together and have no remote rights become one region, up to
+    //! CacheOptions::merge_up_to.
+    [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
+
+    //! Forgets the regions that touch \p memory: no lease that starts afterwards gets one of them. They are
+    //! deregistered when their last lease is released. Takes no lock, allocates, frees and deregisters nothing:
+    //! may be called where the unmapping thread waits for the caller (a handler of userfaultfd's events).
+    void invalidate(std::span<const std::byte> memory) noexcept;
+    //! While this was raised more often than cleared, lease() and lease_all() wait: what invalidate() is about to
+    //! forget is not known yet. As invalidate(), callable from such a handler.
+    void set_pending(bool pending) noexcept;
+
+    //! Throws Error (unsupported, ENOTSUP) in a child of fork().
+    [[nodiscard]] CacheSnapshot snapshot() const;
+    [[nodiscard]] Domain domain() const;
+
+    //! Deregisters all and ends the thread. Closing twice is closing once. Throws Error: busy (EBUSY), with how many
+    //! leases there are; nothing has changed then, except that idle regions may be gone.
+    void close();
+
+  private:
+    std::unique_ptr<CacheState> state_;
+};
+
+} // namespace mrz

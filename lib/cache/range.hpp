@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Ranges, and which region serves whom. Private to this floor.
+#pragma once
+
+#include <mrzone/base.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mrz::cache {
+
+constexpr bool is_remote(Access access) noexcept
+{
+    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
+}
+
+//! A range of addresses of this process.
+struct Range {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0; //!< One past the last byte.
+
+    [[nodiscard]] std::size_t length() const noexcept { return end - begin; }
+    [[nodiscard]] bool covers(const Range& other) const noexcept { return begin <= other.begin && end >= other.end; }
+    [[nodiscard]] bool overlaps(const Range& other) const noexcept { return begin < other.end && other.begin < end; }
+    friend bool operator==(const Range&, const Range&) = default;
+};
+
+//! Whether a region of \p there with the rights \p granted serves a request for \p range with \p wanted.
+constexpr bool serves(const Range& there, Access granted, const Range& range, Access wanted) noexcept
+{
+    if (is_remote(granted) || is_remote(wanted))
+        return there == range && granted == wanted;
+    return there.covers(range) && grants(granted, wanted);
+}
+
+} // namespace mrz::cache

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Budgets: who has to go, and when that is done.
+#include "state.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace mrz {
+
+using cache::Charge;
+using cache::Holding;
+using cache::Mark;
+using cache::Record;
+using cache::Table;
+
+namespace cache {
+
+Charge charge_of(const Range& range) noexcept
+{
+    return {.bytes = whole_pages(range, 4096).length(), .keys = 1};
+}
+
+} // namespace cache
+
+namespace {
+
+struct Part {
+    const char* name;
+    std::uint64_t Charge::*value;
+};
+constexpr Part parts[] = {{"bytes", &Charge::bytes}, {"keys", &Charge::keys}, {"entries", &Charge::entries}};
+
+//! What of \p need does not fit.
+Charge lacking(const Charge& used, const Charge& need, const Charge& budget)
+{
+    Charge lack;
+    for (const Part& part : parts) {
+        const std::uint64_t left = budget.*part.value - std::min(used.*part.value, budget.*part.value);
+        lack.*part.value = need.*part.value - std::min(left, need.*part.value);
+    }
+    return lack;
+}
+
+[[noreturn]] void refuse(const Charge& used, const Charge& need, const Charge& budget)
+{
+    for (const Part& part : parts) {
+        const std::uint64_t all = budget.*part.value;
+        const std::string limit = std::string{"the cache's budget of "} + part.name + " (CacheOptions::" + part.name;
+        if (need.*part.value > all)
+            throw Error{E2BIG,
+                        {.trouble = Trouble::invalid,
+                         .what = "making regions",
+                         .limit = limit + ")",
+                         .present = all,
+                         .need = need.*part.value,
+                         .remedy = "make the cache with a larger budget, or register the memory for good "
+                                   "(Domain::register_memory)"}};
+    }
+    for (const Part& part : parts)
+        if (used.*part.value + need.*part.value > budget.*part.value)
+            throw Error{ENOBUFS,
+                        {.trouble = Trouble::busy,
+                         .what = "making regions",
+                         .limit = std::string{"leases hold all of the cache's budget of "} + part.name +
+                                  " (CacheOptions::" + part.name + ")",
+                         .present = budget.*part.value,
+                         .need = used.*part.value + need.*part.value,
+                         .remedy = "release leases, or make the cache with a larger budget"}};
+    throw Error{ENOBUFS, {.trouble = Trouble::busy, .what = "making regions", .limit = "no room", .remedy = {}}};
+}
+
+} // namespace
+
+bool CacheState::fits(const Charge& need) const noexcept
+{
+    return lacking(used_, need, budget_).within({});
+}
+
+bool CacheState::make_room(Lock& lock, const Charge& need)
+{
+    if (fits(need))
+        return true;
+    if (!need.within(budget_))
+        refuse(used_, need, budget_);
+    if (some_ended_.load())
+        collect_ended();
+    const Charge staying = [&] {
+        Charge rest = used_;
+        return rest -= leaving_;
+    }();
+    const Charge least = lacking(staying, need, budget_);
+    if (!least.within({})) {
+        Charge most = least;
+        // A little more than what is needed now, so that many who come after find room and need not wait.
+        for (const Part& part : parts)
+            if (least.*part.value > 0)
+                most.*part.value += budget_.*part.value / 16;
+        if (!evict(least, most) && leaving_.within({}))
+            refuse(used_, need, budget_);
+    }
+    ++waits_;
+    ring();
+    changed_.wait(lock);
+    return false;
+}
+
+bool CacheState::evict(const Charge& least, const Charge& most)
+{
+    if (!look_who_holds())
+        return false;
+    const std::uint32_t now = epoch_.load();
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> idle; // age, index
+    Charge all;
+    for (const std::uint32_t index : alive_) {
+        if (held_[index] || marks_[index].is() != Mark::Is::alive)
+            continue;
+        std::uint32_t age = std::numeric_limits<std::uint32_t>::max();
+        // Right over the end of the epochs, too, but for what was not used in half a round.
+        records_.for_each([&](const Record& record) { age = std::min(age, now - record.last_use(index)); });
+        idle.emplace_back(age, index);
+        all += holdings_[index].charge;
+    }
+    if (!least.within(all))
+        return false;
+    std::ranges::sort(idle, std::greater{}, &std::pair<std::uint32_t, std::uint32_t>::first);
+    chosen_.clear();
+    Charge given;
+    for (auto oldest = idle.begin(); oldest != idle.end() && !most.within(given); ++oldest) {
+        chosen_.push_back(oldest->second);
+        given += holdings_[oldest->second].charge;
+    }
+    const std::size_t gone = give_up(chosen_);
+    evictions_ += gone;
+    return gone > 0;
+}
+
+bool CacheState::evict_idle(Lock& lock)
+{
+    chosen_.assign(alive_.begin(), alive_.end());
+    const std::size_t gone = give_up(chosen_);
+    evictions_ += gone;
+    if (leaving_.keys == 0)
+        return false;
+    ++waits_;
+    ring();
+    changed_.wait(lock, [&] { return leaving_.keys == 0; });
+    return true;
+}
+
+std::size_t CacheState::give_up(std::span<const std::uint32_t> chosen) noexcept
+{
+    if (chosen.empty())
+        return 0;
+    for (const std::uint32_t index : chosen)
+        marks_[index].change(Mark::Is::alive, Mark::Is::leaving);
+    const bool known = look_who_holds();
+    std::size_t gone = 0;
+    for (const std::uint32_t index : chosen) {
+        if (!known || held_[index])
+            marks_[index].change(Mark::Is::leaving, Mark::Is::alive); // unless it was ended meanwhile
+        else if (marks_[index].change(Mark::Is::leaving, Mark::Is::dying)) {
+            let_die(index);
+            ++gone;
+        }
+    }
+    std::erase_if(alive_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
+    publish_table();
+    if (gone > 0)
+        ring();
+    return gone;
+}
+
+void CacheState::collect_ended() noexcept
+{
+    some_ended_.store(false);
+    // Who empties a slot from now on rings; who did before is seen not to hold it.
+    records_.for_each([](Record& record) { record.attention.store(true); });
+    const bool known = look_who_holds();
+    const std::uint32_t places = places_.load();
+    for (std::uint32_t index = 0; known && index < places; ++index)
+        if (marks_[index].is() == Mark::Is::ended && holdings_[index].region && !held_[index]) {
+            marks_[index].change(Mark::Is::ended, Mark::Is::dying);
+            let_die(index);
+        }
+    records_.for_each([&](Record& record) {
+        bool holds_ended = false;
+        record.for_each_held(
+            [&](const Holding* held) { holds_ended = holds_ended || marks_[held->index].is() == Mark::Is::ended; });
+        if (known && !holds_ended)
+            record.attention.store(false);
+    });
+    std::erase_if(alive_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
+    publish_table();
+}
+
+void CacheState::let_die(std::uint32_t index) noexcept
+{
+    leaving_ += holdings_[index].charge;
+    dying_.push_back(index);
+}
+
+void CacheState::vacate(std::uint32_t index) noexcept
+{
+    used_ -= holdings_[index].charge;
+    leaving_ -= holdings_[index].charge;
+    holdings_[index].charge = {};
+    marks_[index].change(Mark::Is::dying, Mark::Is::vacant);
+    vacant_.push_back(index);
+}
+
+bool CacheState::look_who_holds() noexcept
+{
+    if (!cache::everybody_published())
+        return false;
+    held_.assign(held_.size(), false);
+    records_.for_each(
+        [&](const Record& record) { record.for_each_held([&](const Holding* held) { held_[held->index] = true; }); });
+    return true;
+}
+
+std::unique_ptr<Table> CacheState::unread_table()
+{
+    static constexpr std::size_t enough = 4; // to look who reads them
+    if (unread_.empty() && retired_.size() >= enough && cache::everybody_published()) {
+        std::vector<const Table*> read;
+        records_.for_each([&](const Record& record) { read.push_back(record.table.load()); });
+        unread_.reserve(unread_.size() + retired_.size());
+        const auto unread = std::ranges::partition(
+            retired_, [&](const auto& table) { return std::ranges::find(read, table.get()) != read.end(); });
+        std::ranges::move(unread, std::back_inserter(unread_));
+        retired_.erase(unread.begin(), unread.end());
+    }
+    if (unread_.empty())
+        return std::make_unique<Table>();
+    auto table = std::move(unread_.back());
+    unread_.pop_back();
+    return table;
+}
+
+void CacheState::publish_table() noexcept
+{
+    rows_.clear();
+    for (const std::uint32_t index : alive_) {
+        const Holding& holding = holdings_[index];
+        if (marks_[index].is() == Mark::Is::alive)
+            rows_.push_back({holding.range.begin, {holding.range.end, index, holding.access}});
+    }
+    try {
+        auto table = unread_table();
+        table->rebuild(rows_);
+        retired_.reserve(retired_.size() + 1);
+        table_.store(table.get());
+        std::swap(published_, table);
+        retired_.push_back(std::move(table));
+    } catch (const std::bad_alloc&) {
+        log_once(Severity::warning, "cache: no memory for a table, so regions that are there may not be found");
+    }
+}
+
+} // namespace mrz

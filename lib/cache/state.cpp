@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state.hpp"
+
+#include <cerrno>
+#include <string>
+
+namespace mrz {
+
+using cache::Holding;
+using cache::Mark;
+using cache::Record;
+using cache::Registry;
+
+namespace {
+
+const CacheOptions& checked(const CacheOptions& options)
+{
+    static constexpr std::size_t most_keys = std::size_t{1} << 20;
+    const char* wrong = nullptr;
+    if (options.bytes == 0 || options.entries == 0)
+        wrong = "a budget is zero";
+    else if (options.keys == 0 || options.keys > most_keys)
+        wrong = "the number of keys is not 1 to 1,048,576";
+    else if (options.deregister_bytes == 0 || options.deregister_keys == 0)
+        wrong = "a rate of deregistration is zero: nothing would ever be given back";
+    else if (options.batch_threads == 0)
+        wrong = "a batch has no thread to be registered by";
+    if (wrong != nullptr)
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "making a cache",
+                     .limit = wrong,
+                     .remedy = "choose another value in CacheOptions"}};
+    return options;
+}
+
+} // namespace
+
+CacheState::CacheState(const Domain& domain, const CacheOptions& options)
+    : options_{checked(options)}, domain_{domain},
+      held_(options.keys), budget_{.bytes = options.bytes, .keys = options.keys, .entries = options.entries}
+{
+    cache::prepare_barrier();
+    marks_ = std::make_unique<Mark[]>(options_.keys);
+    holdings_ = std::make_unique<Holding[]>(options_.keys);
+    for (std::uint32_t i = 0; i < options_.keys; ++i)
+        holdings_[i].index = i;
+    // What is done when there is no memory, or nobody to tell, finds room.
+    for (auto* const list : {&vacant_, &on_their_way_, &alive_, &dying_, &chosen_})
+        list->reserve(options_.keys);
+    rows_.reserve(options_.keys);
+    published_ = std::make_unique<cache::Table>();
+    table_.store(published_.get());
+    id_ = Registry::get().add(*this);
+    try {
+        start_thread();
+    } catch (...) {
+        Registry::get().remove(*this);
+        throw;
+    }
+}
+
+CacheState::~CacheState()
+{
+    Registry::get().remove(*this);
+}
+
+void CacheState::invalidate(std::span<const std::byte> memory) noexcept
+{
+    const cache::Range range = cache::range_of(memory);
+    if (range.begin >= range.end || forked())
+        return;
+    std::uint64_t ended = 0;
+    const std::uint32_t places = places_.load();
+    for (std::uint32_t index = 0; index < places; ++index)
+        ended += marks_[index].end_if_touching(range) ? 1 : 0;
+    if (ended == 0)
+        return;
+    invalidations_.fetch_add(ended);
+    note_release();
+}
+
+void CacheState::set_pending(bool pending) noexcept
+{
+    if (pending) {
+        gate_.fetch_add(1);
+        return;
+    }
+    gate_.fetch_sub(1);
+    gate_.notify_all();
+}
+
+CacheSnapshot CacheState::snapshot() const
+{
+    if (forked())
+        wait_at_gate(); // throws
+    const std::scoped_lock guard{mutex_};
+    CacheSnapshot now{.misses = misses_,
+                      .evictions = evictions_,
+                      .merges = merges_,
+                      .invalidations = invalidations_.load(),
+                      .waits = waits_,
+                      .deregistered = deregistered_,
+                      .keys = used_.keys,
+                      .bytes = used_.bytes,
+                      .entries = used_.entries};
+    records_.for_each([&](const Record& record) {
+        now.hits += record.hits();
+        record.for_each_held([&](const Holding*) { ++now.leases; });
+    });
+    for (const std::uint32_t index : alive_)
+        now.regions += marks_[index].is() == Mark::Is::alive ? 1 : 0;
+    return now;
+}
+
+void CacheState::close()
+{
+    if (forked())
+        wait_at_gate(); // throws
+    if ((gate_.fetch_or(closed_bit) & closed_bit) != 0)
+        return;
+    std::uint64_t leases = 0;
+    const bool known = cache::everybody_published();
+    records_.for_each([&](const Record& record) { record.for_each_held([&](const Holding*) { ++leases; }); });
+    if (leases > 0 || !known) {
+        gate_.fetch_and(~closed_bit);
+        gate_.notify_all();
+        throw Error{EBUSY,
+                    {.trouble = Trouble::busy,
+                     .what = "closing a cache",
+                     .limit = "leases hold regions",
+                     .present = leases,
+                     .need = 0,
+                     .remedy = "release them first"}};
+    }
+    shut();
+}
+
+} // namespace mrz

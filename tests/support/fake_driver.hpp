@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Drivers that a test tells what to say.
+#pragma once
+
+#include <mrzone/device.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mrz::test {
+
+//! A count that threads change.
+class Count {
+  public:
+    Count() = default;
+    Count& operator=(const Count& other) noexcept
+    {
+        value_ = other.value_.load();
+        return *this;
+    }
+    operator int() const noexcept { return value_; } // as the number that it is
+    int operator++() noexcept { return ++value_; }
+    int operator--() noexcept { return --value_; }
+
+  private:
+    std::atomic<int> value_ = 0;
+};
+
+//! What the made-up devices do, and what was asked of them.
+struct Script {
+    std::vector<std::string> hardware = {}; //!< Devices of the driver in front.
+    bool hardware_opens = true;
+    std::function<void(const RegisterRequest&)> on_register = {};
+    std::function<void(LKey)> on_deregister = {};
+    std::function<void(std::vector<BuiltKey>&)> on_query = {};
+    bool can_query = true;
+    std::optional<std::uint32_t> lkey = {}; //!< Of what is registered next; none: one that nothing else has.
+    DmaView view = DmaView::virtual_addresses;
+    Count registered = {}; //!< Now.
+    Count domains = {};    //!< Now.
+    Count keys = {};       //!< Given out so far.
+};
+//! The one that counts now.
+Script& script();
+
+} // namespace mrz::test
