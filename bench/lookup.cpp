@@ -236,18 +236,6 @@ void baseline_sorted(benchmark::State& state, std::size_t count)
     });
 }
 
-void baseline_mutex(benchmark::State& state)
-{
-    run(state, [&] {
-        std::vector<Work> work = arena().work(Order::random);
-        std::mutex mutex;
-        time_each(state, work, [&mutex](const Work&) {
-            const std::scoped_lock guard{mutex};
-            return 7u;
-        });
-    });
-}
-
 void timed(benchmark::internal::Benchmark* subject)
 {
     subject->UseRealTime()->MinTime(0.02);
@@ -259,7 +247,6 @@ void timed(benchmark::internal::Benchmark* subject)
     benchmark::RegisterBenchmark("baseline/table", baseline_table)->Apply(timed);
     benchmark::RegisterBenchmark("baseline/map", baseline_map, usual)->Apply(timed);
     benchmark::RegisterBenchmark("baseline/sorted", baseline_sorted, usual)->Apply(timed);
-    benchmark::RegisterBenchmark("baseline/mutex", baseline_mutex)->Apply(timed);
     for (const int threads : {1, 2}) {
         const std::string suffix = threads == 1 ? "" : "/2_threads";
         benchmark::RegisterBenchmark(("lookup/arena" + suffix).c_str(), lookup_arena)->Apply(timed)->Threads(threads);
