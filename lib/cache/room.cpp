@@ -232,10 +232,11 @@ std::unique_ptr<Table> CacheState::unread_table()
         std::vector<const Table*> read;
         records_.for_each([&](const Record& record) { read.push_back(record.table.load()); });
         unread_.reserve(unread_.size() + retired_.size());
-        const auto unread = std::ranges::partition(
-            retired_, [&](const auto& table) { return std::ranges::find(read, table.get()) != read.end(); });
-        std::ranges::move(unread, std::back_inserter(unread_));
-        retired_.erase(unread.begin(), unread.end());
+        const auto unread = std::partition(retired_.begin(), retired_.end(), [&](const auto& table) {
+            return std::ranges::find(read, table.get()) != read.end();
+        });
+        std::move(unread, retired_.end(), std::back_inserter(unread_));
+        retired_.erase(unread, retired_.end());
     }
     if (unread_.empty())
         return std::make_unique<Table>();
