@@ -20,6 +20,8 @@ import pty
 import random
 import re
 import select
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -89,7 +91,11 @@ class Forwarder:
         os.close(slave)
         self.text = ""
         self.share = 1.0  # Of its CPU that the forwarding lcore had, in the worst window.
-        self._wait_for(lambda text: "testpmd> " in text)
+        try:
+            self._wait_for(lambda text: "testpmd> " in text)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
 
     def __enter__(self):
         return self
@@ -204,7 +210,7 @@ def arguments():
     parser.add_argument("--windows", type=int, default=6, help="turns that these seconds are cut into (6)")
     parser.add_argument("--engines", default=",".join(ENGINES), help="separated by commas (%(default)s)")
     parser.add_argument("--pools", default=",".join(BESIDE), help="of mrz-testpmd (%(default)s)")
-    parser.add_argument("--program", default=str(root / "build/apps/testpmd/mrz-testpmd"), help="(%(default)s)")
+    parser.add_argument("--program", default=str(root / "build-release/apps/testpmd/mrz-testpmd"), help="(%(default)s)")
     parser.add_argument("--testpmd", default="dpdk-testpmd", help="(%(default)s)")
     parser.add_argument("--same", action="store_true",
                         help="dpdk-testpmd beside itself: how much of a difference is this machine's noise")
@@ -229,7 +235,13 @@ def main():
     options = arguments()
     if os.geteuid() != 0:
         raise SystemExit("forwarding.py: needs root, for hugepages; try: sudo bench/forwarding.py")
+    # So that pools and processes are given back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     program = options.testpmd if options.same else options.program
+    for name, how in ((program, "meson setup build-release -Dbuildtype=release && ninja -C build-release"),
+                      (options.testpmd, "apt install dpdk-dev")):
+        if shutil.which(name) is None:
+            raise SystemExit(f"forwarding.py: there is no program {name}; try: {how}")
     rates = {kind: {engine: [] for engine in options.engines} for kind in options.pools}
     plans = {}
     shares = []

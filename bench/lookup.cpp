@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! Looking up the key of an address and a length, beside what it comes down to. Every subject reads an address and a
-//! length and writes a key, as for a work request. With two threads the time is that of both together.
+//! length and writes a key, as for a work request. With another thread that looks up all the
+//! time, the figure is still one thread's.
 #include "lookup.hpp"
 
+#include "each_use.hpp"
 #include "subject.hpp"
 
 #include <mrzone/reader.hpp>
@@ -11,13 +13,14 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -127,48 +130,64 @@ const Registered& arena()
     return *arena_like;
 }
 
-//! Times \p find, which gives the number of a key.
+//! Has \p find, which gives the number of a key, fill in one piece of work after another.
 template <class Find>
-void time_each(benchmark::State& state, std::vector<Work>& work, Find find)
+auto filling_in(std::vector<Work>& work, Find find)
 {
-    std::size_t next = 0;
-    Work* const all = work.data();
-    for ([[maybe_unused]] auto iteration : state) {
-        Work& one = all[next++ % lookups];
+    return [all = work.data(), find](std::size_t at) {
+        Work& one = all[at % lookups];
         one.key = find(one);
         benchmark::ClobberMemory();
+    };
+}
+
+//! A thread's own reader, and what it looks up.
+class Looker {
+  public:
+    Looker(const Registered& registered, Order order) : work_{registered.work(order)}, reader_{registered.domain}
+    {
+        for (const Work& one : work_)
+            if (!reader_.lookup(one.address, one.length))
+                throw std::runtime_error{"a region was not found"};
     }
-    state.SetItemsProcessed(state.iterations());
+    auto use()
+    {
+        return filling_in(work_, [this](const Work& one) {
+            const auto key = reader_.lookup(one.address, one.length);
+            return key ? (*key).value : 0;
+        });
+    }
+
+  private:
+    std::vector<Work> work_;
+    mrz::Reader reader_;
+};
+
+void time_reader(benchmark::State& state, const Registered& registered, Order order, bool another)
+{
+    Looker looker{registered, order};
+    std::optional<Looker> others;
+    std::optional<AtWorkElsewhere> other;
+    if (another)
+        other.emplace(others.emplace(registered, order).use());
+    time_each(state, looker.use());
 }
 
-void time_reader(benchmark::State& state, const Registered& registered, Order order)
+void lookup_arena(benchmark::State& state, bool another)
 {
-    std::vector<Work> work = registered.work(order);
-    const mrz::Reader reader{registered.domain};
-    for (const Work& one : work)
-        if (!reader.lookup(one.address, one.length))
-            throw std::runtime_error{"a region was not found"};
-    time_each(state, work, [&reader](const Work& one) {
-        const auto key = reader.lookup(one.address, one.length);
-        return key ? (*key).value : 0;
-    });
+    run(state, [&] { time_reader(state, arena(), Order::random, another); });
 }
 
-void lookup_arena(benchmark::State& state)
+void lookup_foreign(benchmark::State& state, std::size_t count, Order order, bool another)
 {
-    run(state, [&] { time_reader(state, arena(), Order::random); });
-}
-
-void lookup_foreign(benchmark::State& state, std::size_t count, Order order)
-{
-    run(state, [&] { time_reader(state, foreign(count), order); });
+    run(state, [&] { time_reader(state, foreign(count), order, another); });
 }
 
 void baseline_constant(benchmark::State& state)
 {
     run(state, [&] {
         std::vector<Work> work = arena().work(Order::random);
-        time_each(state, work, [](const Work&) { return 7u; });
+        time_each(state, filling_in(work, [](const Work&) { return 7u; }));
     });
 }
 
@@ -188,10 +207,11 @@ void baseline_table(benchmark::State& state)
         table.bound = table.keys.size();
         std::vector<Work> work = registered.work(Order::random);
         benchmark::DoNotOptimize(&table);
-        time_each(state, work, [&table](const Work& one) {
-            const std::size_t slot = (reinterpret_cast<std::uintptr_t>(one.address) - table.begin) / page_size;
-            return slot < table.bound ? table.keys[slot] : 0;
-        });
+        time_each(state, filling_in(work, [&table](const Work& one) {
+                      const std::size_t slot =
+                          (reinterpret_cast<std::uintptr_t>(one.address) - table.begin) / page_size;
+                      return slot < table.bound ? table.keys[slot] : 0;
+                  }));
     });
 }
 
@@ -205,14 +225,14 @@ void baseline_map(benchmark::State& state, std::size_t count)
             map[begin] = {begin + region.bytes().size(), region.lkey().value};
         }
         std::vector<Work> work = registered.work(Order::random);
-        time_each(state, work, [&map](const Work& one) {
-            const auto begin = reinterpret_cast<std::uintptr_t>(one.address);
-            const auto after = map.upper_bound(begin);
-            if (after == map.begin())
-                return 0u;
-            const auto& [end, key] = std::prev(after)->second;
-            return begin < end && one.length <= end - begin ? key : 0u;
-        });
+        time_each(state, filling_in(work, [&map](const Work& one) {
+                      const auto begin = reinterpret_cast<std::uintptr_t>(one.address);
+                      const auto after = map.upper_bound(begin);
+                      if (after == map.begin())
+                          return 0u;
+                      const auto& [end, key] = std::prev(after)->second;
+                      return begin < end && one.length <= end - begin ? key : 0u;
+                  }));
     });
 }
 
@@ -226,38 +246,32 @@ void baseline_sorted(benchmark::State& state, std::size_t count)
             starts.push_back(reinterpret_cast<std::uintptr_t>(region.bytes().data()));
         starts.resize(std::bit_ceil(starts.size()), UINTPTR_MAX);
         std::vector<Work> work = registered.work(Order::random);
-        time_each(state, work, [&starts](const Work& one) {
-            const auto address = reinterpret_cast<std::uintptr_t>(one.address);
-            const std::uintptr_t* at = starts.data();
-            for (std::size_t step = starts.size() / 2; step != 0; step /= 2)
-                at = __builtin_expect_with_probability(at[step] <= address, 1, 0.5) ? at + step : at;
-            return static_cast<std::uint32_t>(at - starts.data());
-        });
+        time_each(state, filling_in(work, [&starts](const Work& one) {
+                      const auto address = reinterpret_cast<std::uintptr_t>(one.address);
+                      const std::uintptr_t* at = starts.data();
+                      for (std::size_t step = starts.size() / 2; step != 0; step /= 2)
+                          at = __builtin_expect_with_probability(at[step] <= address, 1, 0.5) ? at + step : at;
+                      return static_cast<std::uint32_t>(at - starts.data());
+                  }));
     });
-}
-
-void timed(benchmark::internal::Benchmark* subject)
-{
-    subject->UseRealTime()->MinTime(0.02);
 }
 
 [[maybe_unused]] const bool subjects = [] {
     constexpr std::size_t usual = 1024;
-    benchmark::RegisterBenchmark("baseline/constant", baseline_constant)->Apply(timed);
-    benchmark::RegisterBenchmark("baseline/table", baseline_table)->Apply(timed);
-    benchmark::RegisterBenchmark("baseline/map", baseline_map, usual)->Apply(timed);
-    benchmark::RegisterBenchmark("baseline/sorted", baseline_sorted, usual)->Apply(timed);
-    for (const int threads : {1, 2}) {
-        const std::string suffix = threads == 1 ? "" : "/2_threads";
-        benchmark::RegisterBenchmark(("lookup/arena" + suffix).c_str(), lookup_arena)->Apply(timed)->Threads(threads);
+    benchmark::RegisterBenchmark("baseline/constant", baseline_constant)->Apply(many_uses);
+    benchmark::RegisterBenchmark("baseline/table", baseline_table)->Apply(many_uses);
+    benchmark::RegisterBenchmark("baseline/map", baseline_map, usual)->Apply(many_uses);
+    benchmark::RegisterBenchmark("baseline/sorted", baseline_sorted, usual)->Apply(many_uses);
+    for (const bool another : {false, true}) {
+        const std::string suffix = another ? "/two_threads" : "";
+        benchmark::RegisterBenchmark(("lookup/arena" + suffix).c_str(), lookup_arena, another)->Apply(many_uses);
         for (const std::size_t count : {1, 8, 64, 1024, 16384})
             for (const Order order : {Order::random, Order::sequential})
                 benchmark::RegisterBenchmark(("lookup/foreign/" + std::to_string(count) +
                                               (order == Order::random ? "/random" : "/sequential") + suffix)
                                                  .c_str(),
-                                             lookup_foreign, count, order)
-                    ->Apply(timed)
-                    ->Threads(threads);
+                                             lookup_foreign, count, order, another)
+                    ->Apply(many_uses);
     }
     return true;
 }();

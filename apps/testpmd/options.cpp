@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
+#include "engines/packet_maker.hpp"
+
 #include "common/size.hpp"
 
 #include <CLI/CLI.hpp>
@@ -9,7 +11,6 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -17,23 +18,12 @@
 namespace mrz::testpmd {
 namespace {
 
-// UDP over IPv4 over Ethernet: no packet that an engine makes is shorter.
-constexpr std::uint32_t least_packet = 14 + 20 + 8;
-
 [[noreturn]] void refuse(std::string limit, std::string remedy = "see: mrz-testpmd --help")
 {
     throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
                               .what = "the command line",
                               .limit = std::move(limit),
                               .remedy = std::move(remedy)}};
-}
-
-std::string engine_names()
-{
-    std::vector<std::string_view> names;
-    for (const Engine* const engine : engines())
-        names.push_back(engine->name);
-    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // "0x6", or "6", which is hexadecimal, too: as testpmd reads it.
@@ -141,11 +131,10 @@ void add_options(CLI::App& app, Options& options, Texts& texts)
     app.add_option("--mp-alloc", texts.mp_alloc,
                    "Where packets live: in an arena; arena-extbuf: their data there as pinned external buffers; "
                    "native: as DPDK does by itself")
-        ->check(CLI::IsMember({"arena", "arena-extbuf", "native"}))
         ->capture_default_str();
     app.add_option("--arena-page", texts.page, "The arena's page size")->capture_default_str();
     number<std::uint32_t>(app, "--total-num-mbufs", memory.buffers, 1025, 1U << 28,
-                          "Buffers of each pool (default: what queues and lcores can hold)");
+                          "Buffers of the pool (default: what queues and lcores can hold)");
     number<std::uint16_t>(app, "--mbuf-size", memory.buffer_size, RTE_PKTMBUF_HEADROOM + 64, 65472,
                           "Bytes of a buffer, 128 of headroom included")
         ->capture_default_str();
@@ -158,10 +147,14 @@ void add_options(CLI::App& app, Options& options, Texts& texts)
 
 PoolKind parse_kind(std::string_view text)
 {
-    for (const PoolKind kind : {PoolKind::arena, PoolKind::arena_extbuf, PoolKind::native})
+    std::vector<std::string_view> names;
+    for (const PoolKind kind : {PoolKind::arena, PoolKind::arena_extbuf, PoolKind::native}) {
         if (text == to_string(kind))
             return kind;
-    refuse(fmt::format("there is no kind of pool \"{}\"", text));
+        names.push_back(to_string(kind));
+    }
+    refuse(fmt::format("there is no kind of pool \"{}\"", text),
+           fmt::format("give one of: {}", fmt::join(names, ", ")));
 }
 
 void take_over(Options& options, const Texts& texts)
@@ -249,10 +242,9 @@ PacketShape parse_shape(std::string_view text)
         if (*at != ',')
             refuse_shape("segments are separated by commas");
     }
-    if (shape.length() < least_packet)
-        refuse_shape(fmt::format("{} bytes, where the headers alone are {}", shape.length(), least_packet));
-    // What the IPv4 header can say.
-    if (shape.length() > 14 + 65535)
+    if (shape.length() < shortest_made)
+        refuse_shape(fmt::format("{} bytes, where the headers alone are {}", shape.length(), shortest_made));
+    if (shape.length() > longest_made)
         refuse_shape(fmt::format("{} bytes, where an IPv4 packet has at most 65535", shape.length()));
     return shape;
 }

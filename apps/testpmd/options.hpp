@@ -40,6 +40,9 @@ struct ForwardOptions {
     std::vector<unsigned> lcores = {};                  //!< Those of --coremask; empty: the first workers.
     std::map<std::uint16_t, rte_ether_addr> peers = {}; //!< By transmit port.
     bool lookup = false;
+
+    //! How many lcores are to forward.
+    [[nodiscard]] std::size_t lcore_count() const noexcept { return lcores.empty() ? cores : lcores.size(); }
 };
 
 struct Options {

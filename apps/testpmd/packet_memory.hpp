@@ -3,6 +3,8 @@
 //! The pools that packets live in.
 #pragma once
 
+#include "port_device.hpp"
+
 #include "common/arena_pages.hpp"
 
 #include <mrzone/zone.hpp>
@@ -46,14 +48,6 @@ struct PacketPool {
     std::unique_ptr<rte_mempool, Free> pool;
 };
 
-//! What a port needs of its packets' memory.
-struct PoolNeed {
-    std::uint16_t port = 0;
-    std::string driver;        //!< "net_af_packet".
-    std::string arguments;     //!< Of the device: "iface=eth0".
-    std::optional<int> node{}; //!< That the device is near to.
-};
-
 //! All packet memory of the program: one pool, since ports forward to one another, and an arena for the kinds that
 //! need one. Owns it, and is to be destroyed when no port can use it any more, and before the EAL's end.
 class PacketMemory {
@@ -61,7 +55,7 @@ class PacketMemory {
     //! \p buffers is how many the pool has where the options leave it open. It is native, which is said, where the
     //! peer of a port can see no other.
     //! Throws Error: as Arena::build(), hugepages; unsupported (ENOTSUP) for a port that cannot take the kind.
-    PacketMemory(const MemoryOptions& options, const std::vector<PoolNeed>& ports, std::uint32_t buffers);
+    PacketMemory(const MemoryOptions& options, const std::vector<PortDevice>& ports, std::uint32_t buffers);
     ~PacketMemory();
     PacketMemory(const PacketMemory&) = delete;
     PacketMemory& operator=(const PacketMemory&) = delete;

@@ -9,7 +9,6 @@
 #include <net/if.h>
 #include <rte_errno.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>

@@ -70,7 +70,6 @@ std::string forward_statistics(const Session& session)
 std::string forward_configuration(Session& session)
 {
     const Engine* const engine = session.forward_options().engine;
-    // Nothing that it depends on changes while forwarding runs.
     const Assignment assigned = session.next_assignment();
     std::string text =
         fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support enabled, "
@@ -106,7 +105,8 @@ std::string queue_configuration(const Session& session)
     if (options.engine != nullptr && !options.engine->receives)
         text +=
             fmt::format("  packet len={} - nb packet segments={}\n", options.shape.length(), options.shape.segments);
-    text += fmt::format("  nb forwarding cores={} - nb forwarding ports={}\n", options.cores, started_ports(session));
+    text += fmt::format("  nb forwarding cores={} - nb forwarding ports={}\n", options.lcore_count(),
+                        started_ports(session));
     for (const Port& port : session.ports()) {
         const PortOptions& queues = port.options();
         text += fmt::format("  port {}: RX queue number: {} Tx queue number: {}\n", port.id(), queues.rx_queues,

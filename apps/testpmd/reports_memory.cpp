@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "reports.hpp"
 
-#include "native_pages.hpp"
+#include "pool_bytes.hpp"
 #include "pool_memory.hpp"
 
 #include "common/frames_note.hpp"
@@ -14,7 +14,6 @@
 #include <mrzone/zone.hpp>
 
 #include <fmt/format.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -23,7 +22,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace mrz::testpmd {
@@ -42,7 +40,7 @@ Limits limits_of(PacketMemory& memory)
 
 std::string note(bool hidden)
 {
-    return app::to_text(app::frames_note(hidden, host::iommu() == host::Iommu::translating));
+    return app::to_text(app::frames_note(hidden));
 }
 
 bool overlaps(const MemoryPiece& piece, const void* address, std::size_t length)
@@ -64,10 +62,9 @@ std::size_t length_of(std::span<const MemoryPiece> pieces)
     return sum;
 }
 
-std::string describe(const rte_mempool& pool)
+std::string describe(rte_mempool& pool)
 {
-    return fmt::format("{} buffers of {} bytes", pool.size,
-                       rte_pktmbuf_data_room_size(const_cast<rte_mempool*>(&pool)));
+    return fmt::format("{} buffers of {} bytes", pool.size, rte_pktmbuf_data_room_size(&pool));
 }
 
 // ---- show arenas -------------------------------------------------------------------------------------------------
@@ -200,8 +197,7 @@ std::string plan_of(PacketMemory& memory, const PacketPool& packets, const Limit
     if (twin == nullptr) {
         sentence =
             fmt::format("The same pool in plain DPDK memory could not be made to compare: {} ({})\n",
-                        how_to_give(pool.size * std::size_t{pool.header_size + pool.elt_size + pool.trailer_size}),
-                        rte_strerror(rte_errno));
+                        how_to_give(pool_bytes(pool.size, pool.elt_size, native_page_size)), rte_strerror(rte_errno));
     } else {
         const PiecesCost cost = cost_of_pool(*twin, false, limits);
         costs.add("the same pool, plain DPDK", cost, false);

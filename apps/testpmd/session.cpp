@@ -5,81 +5,38 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <rte_dev.h>
-#include <rte_devargs.h>
-#include <rte_kvargs.h>
 #include <rte_lcore.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
 
 namespace mrz::testpmd {
 namespace {
 
-std::uint64_t next_port(std::uint64_t from)
+std::vector<PortDevice> checked_devices(const Options& options)
 {
-    return rte_eth_find_next_owned_by(static_cast<std::uint16_t>(from), RTE_ETH_DEV_NO_OWNER);
-}
-
-std::vector<PoolNeed> needs_of_all_ports()
-{
-    std::vector<PoolNeed> needs;
-    for (std::uint64_t id = next_port(0); id < RTE_MAX_ETHPORTS; id = next_port(id + 1)) {
-        const auto port = static_cast<std::uint16_t>(id);
-        const int node = rte_eth_dev_socket_id(port);
-        const rte_eth_dev_info info = info_of(port);
-        const rte_devargs* const arguments = info.device != nullptr ? rte_dev_devargs(info.device) : nullptr;
-        needs.push_back({.port = port,
-                         .driver = info.driver_name,
-                         .arguments = arguments != nullptr && arguments->args != nullptr ? arguments->args : "",
-                         .node = node < 0 ? std::nullopt : std::optional{node}});
-    }
-    if (needs.empty())
-        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
-                                  .what = "forwarding",
-                                  .limit = "the EAL found no port",
-                                  .remedy = "give it devices, for example: --vdev=net_null0 --vdev=net_null1"}};
-    return needs;
-}
-
-// net_null writes, and reads, packets of its size whatever a buffer holds.
-void check_made_packets(std::span<const PoolNeed> needs, std::uint16_t buffer_size)
-{
-    const std::uint64_t room = buffer_size - std::uint64_t{RTE_PKTMBUF_HEADROOM};
-    for (const PoolNeed& need : needs) {
-        if (need.driver != "net_null")
-            continue;
-        const std::unique_ptr<rte_kvargs, decltype(&rte_kvargs_free)> arguments{
-            rte_kvargs_parse(need.arguments.c_str(), nullptr), rte_kvargs_free};
-        const char* const size = arguments ? rte_kvargs_get(arguments.get(), "size") : nullptr;
-        const std::uint64_t bytes = size != nullptr ? std::strtoull(size, nullptr, 0) : 0;
-        if (bytes > room)
+    std::vector<PortDevice> devices = port_devices();
+    const std::uint64_t room = options.memory.buffer_size - std::uint64_t{RTE_PKTMBUF_HEADROOM};
+    for (const PortDevice& device : devices)
+        if (const std::uint64_t bytes = made_packet_bytes(device); bytes > room)
             throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
-                                      .what = fmt::format("packets of port {} (net_null, size={})", need.port, size),
+                                      .what = fmt::format("packets of port {} ({}, size={})", device.port,
+                                                          device.driver, bytes),
                                       .limit = "bytes of a buffer (--mbuf-size) without its headroom",
                                       .present = room,
                                       .need = bytes,
                                       .remedy = "give a smaller size=, or a larger --mbuf-size"}};
-    }
-}
-
-std::vector<PoolNeed> checked_needs(const Options& options)
-{
-    std::vector<PoolNeed> needs = needs_of_all_ports();
-    check_made_packets(needs, options.memory.buffer_size);
-    return needs;
+    return devices;
 }
 
 // What all queues can hold at once, and what lcores keep for themselves; never so few that a driver's own rings, of
 // which it does not tell, starve.
-std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& options)
+std::uint32_t enough_buffers(std::span<const PortDevice> devices, const Options& options)
 {
     std::uint32_t buffers = 0;
-    for (const PoolNeed& need : needs) {
-        const rte_eth_dev_info info = info_of(need.port);
+    for (const PortDevice& device : devices) {
+        const rte_eth_dev_info info = info_of(device.port);
         buffers += std::uint32_t{options.port.rx_queues} * receive_descriptors(info, options.port) +
                    std::uint32_t{options.port.tx_queues} * transmit_descriptors(info, options.port);
     }
@@ -90,8 +47,7 @@ std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& opt
 Session::Losses losses_of(std::uint16_t port)
 {
     rte_eth_stats stats = {};
-    // Of a port that was closed ethdev would complain.
-    if (rte_eth_dev_is_valid_port(port) == 0 || rte_eth_stats_get(port, &stats) != 0)
+    if (rte_eth_stats_get(port, &stats) != 0)
         return {};
     return {.missed = stats.imissed, .errors = stats.ierrors, .no_buffer = stats.rx_nombuf};
 }
@@ -100,6 +56,23 @@ Session::Losses losses_of(std::uint16_t port)
 std::uint64_t since(std::uint64_t now, std::uint64_t before)
 {
     return now >= before ? now - before : now;
+}
+
+// Of a vector that is const, or of one that is not.
+template <class Ports>
+auto& find_port(Ports& ports, std::uint16_t id)
+{
+    const auto found = std::ranges::find(ports, id, &Port::id);
+    if (found == ports.end()) {
+        std::vector<std::uint16_t> ids;
+        for (const Port& port : ports)
+            ids.push_back(port.id());
+        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
+                                  .what = fmt::format("port {}", id),
+                                  .limit = "there is none of that number",
+                                  .remedy = fmt::format("give one of: {}", fmt::join(ids, ", "))}};
+    }
+    return *found;
 }
 
 std::vector<std::uint16_t> clear_by(const std::vector<Port*>& ports, int (*clear)(std::uint16_t))
@@ -128,15 +101,15 @@ void map_for_all(Arena& arena, std::span<const Port> ports)
 
 } // namespace
 
-Session::Session(const Options& options) : Session{options, checked_needs(options)} {}
+Session::Session(const Options& options) : Session{options, checked_devices(options)} {}
 
-Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
-    : memory_{options.memory, needs, enough_buffers(needs, options)}, forward_{options.forward},
+Session::Session(const Options& options, const std::vector<PortDevice>& devices)
+    : memory_{options.memory, devices, enough_buffers(devices, options)}, forward_{options.forward},
       buffer_size_{options.memory.buffer_size}
 {
-    ports_.reserve(needs.size());
-    for (const PoolNeed& need : needs)
-        ports_.emplace_back(need.port, options.port, memory_.packets().pool.get());
+    ports_.reserve(devices.size());
+    for (const PortDevice& device : devices)
+        ports_.emplace_back(device.port, options.port, memory_.packets().pool.get());
     check_shape(forward_.shape);
     if (Arena* const arena = memory_.arena())
         map_for_all(*arena, ports_);
@@ -169,16 +142,16 @@ void Session::check_shape(const PacketShape& shape) const
                           .present = room,
                           .need = *longest,
                           .remedy = "give shorter segments, or a larger --mbuf-size"}};
-    const auto xdp = std::ranges::find(ports_, "net_af_xdp", &Port::driver);
-    if (shape.segments > 1 && xdp != ports_.end())
-        throw Error{ENOTSUP,
-                    Cause{.trouble = Trouble::unsupported,
-                          .what = fmt::format("packets of {} segments (txpkts)", shape.segments),
-                          .limit = fmt::format("port {} (net_af_xdp) sends only the first of them", xdp->id()),
-                          .present = 1,
-                          .need = shape.segments,
-                          .remedy = fmt::format("give one segment, for example: set txpkts {}",
-                                                std::min<std::size_t>(shape.length(), room))}};
+    const auto first_only = std::ranges::find_if_not(ports_, sends_all_segments, &Port::driver);
+    if (shape.segments > 1 && first_only != ports_.end())
+        throw Error{ENOTSUP, Cause{.trouble = Trouble::unsupported,
+                                   .what = fmt::format("packets of {} segments (txpkts)", shape.segments),
+                                   .limit = fmt::format("port {} ({}) sends only the first of them", first_only->id(),
+                                                        first_only->driver()),
+                                   .present = 1,
+                                   .need = shape.segments,
+                                   .remedy = fmt::format("give one segment, for example: set txpkts {}",
+                                                         std::min<std::size_t>(shape.length(), room))}};
 }
 
 void Session::refuse_while_forwarding(std::string_view what) const
@@ -219,7 +192,7 @@ std::vector<Port*> Session::chosen(std::optional<std::uint16_t> id)
 {
     std::vector<Port*> chosen;
     if (id)
-        chosen.push_back(&find(*id));
+        chosen.push_back(&find_port(ports_, *id));
     else
         for (Port& port : ports_)
             if (port.open())
@@ -255,7 +228,7 @@ void Session::set_engine(std::string_view name)
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
                                   .what = fmt::format("the forward mode {}", name),
                                   .limit = "there is none of that name",
-                                  .remedy = "see: help"}};
+                                  .remedy = "give one of: " + engine_names()}};
     forward_.engine = engine;
 }
 
@@ -310,22 +283,7 @@ void Session::drop_vanished()
 
 const Port& Session::port(std::uint16_t id) const
 {
-    return const_cast<Session*>(this)->find(id);
-}
-
-Port& Session::find(std::uint16_t id)
-{
-    const auto found = std::ranges::find(ports_, id, &Port::id);
-    if (found == ports_.end()) {
-        std::vector<std::uint16_t> ids;
-        for (const Port& port : ports_)
-            ids.push_back(port.id());
-        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
-                                  .what = fmt::format("port {}", id),
-                                  .limit = "there is none of that number",
-                                  .remedy = fmt::format("give one of: {}", fmt::join(ids, ", "))}};
-    }
-    return *found;
+    return find_port(ports_, id);
 }
 
 std::vector<ForwardCounts> Session::totals() const

@@ -26,7 +26,8 @@ namespace mrz::testpmd {
 //! have.
 class Session {
   public:
-    //! Takes all ports of the EAL, gives each its pool, maps the arena for those whose devices need it, starts them.
+    //! Takes all ports of the EAL, gives them their pool, maps the arena for those whose devices need it, starts
+    //! them.
     explicit Session(const Options& options);
     ~Session();
     Session(const Session&) = delete;
@@ -78,12 +79,11 @@ class Session {
     [[nodiscard]] Losses losses(std::uint16_t port) const;
 
   private:
-    Session(const Options& options, const std::vector<PoolNeed>& needs);
+    Session(const Options& options, const std::vector<PortDevice>& devices);
     void start_forwarding(const ForwardOptions& options, unsigned bursts_first);
     void check_shape(const PacketShape& shape) const;
     void refuse_while_forwarding(std::string_view what) const;
     std::vector<Port*> chosen(std::optional<std::uint16_t> port);
-    Port& find(std::uint16_t id);
     [[nodiscard]] std::vector<ForwardCounts> totals() const;
     [[nodiscard]] std::map<std::uint16_t, Losses> all_losses() const;
 

@@ -9,14 +9,13 @@
 
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace mrz::testpmd {
 
 //! Which of the counts mean something.
 struct CountKinds {
-    bool checksums = false; //!< The engine checks them.
+    bool checksums = false; //!< The engine counts those that the device found wrong.
     bool keys = false;      //!< Keys are looked up.
 };
 

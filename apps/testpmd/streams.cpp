@@ -45,7 +45,7 @@ std::vector<unsigned> forwarding_lcores(const ForwardOptions& options, std::span
                                       .limit = lcore == main_lcore ? "it is the main lcore, which the prompt needs"
                                                                    : "the EAL was not given it",
                                       .remedy = "give the EAL more lcores (-l), or another --coremask"}};
-    const std::size_t wanted = options.lcores.empty() ? options.cores : options.lcores.size();
+    const std::size_t wanted = options.lcore_count();
     if (workers.size() < wanted)
         throw Error{EINVAL,
                     Cause{.trouble = Trouble::invalid,

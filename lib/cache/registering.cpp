@@ -3,10 +3,11 @@
 //! Making regions, while nobody is kept from anything.
 #include "state.hpp"
 
+#include <mrzone/signals_blocked.hpp>
+
 #include <algorithm>
 #include <exception>
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 namespace mrz {
@@ -19,22 +20,6 @@ namespace {
 const RegionOptions evictable{.looked_up = false};
 
 } // namespace
-
-namespace cache {
-
-SignalsBlocked::SignalsBlocked() noexcept
-{
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-SignalsBlocked::~SignalsBlocked()
-{
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-} // namespace cache
 
 // Whether one region over all costs less than those there with one more. It is only asked; what is registered then is
 // planned from the frames as they are pinned.
@@ -128,7 +113,7 @@ void CacheState::register_all(std::span<Wanted> wanted)
         std::vector<std::jthread> threads; // joined at the end of the block
         std::size_t started = 0;
         try {
-            const cache::SignalsBlocked blocked;
+            const SignalsBlocked blocked;
             threads.reserve(parts - 1);
             for (; started < parts - 1; ++started)
                 threads.emplace_back(work, started);

@@ -20,8 +20,6 @@
 #include <optional>
 #include <thread>
 
-#include <signal.h>
-
 namespace mrz {
 namespace cache {
 
@@ -61,18 +59,8 @@ constexpr Range whole_pages(const Range& range, std::size_t page) noexcept
 }
 Range range_of(std::span<const std::byte> memory) noexcept;
 std::span<std::byte> bytes_of(const Range& range) noexcept;
-
-//! Blocks all signals for this thread, so that threads it starts get none.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() noexcept;
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-    ~SignalsBlocked();
-
-  private:
-    sigset_t before_;
-};
+//! Bytes of the machine's smallest pages.
+std::size_t base_page() noexcept;
 
 //! A region, or a place for one.
 struct Holding {
@@ -95,6 +83,7 @@ struct Wanted {
     bool merged = false;               //!< Made of several.
     std::uint64_t neighbours_cost = 0; //!< Of the plans of those that it would replace; 0: of none.
     std::uint32_t index = 0;           //!< Its place, once it has one.
+    std::uint64_t dying = 0;           //!< What its mark was when it had to go again.
     std::optional<Region> region = {};
 };
 
@@ -159,7 +148,7 @@ class CacheState {
     void lease_made(std::span<const cache::Wanted> wanted, Open& open);
     void replace_neighbours(const cache::Wanted& made) noexcept;
     //! Returns when nothing is left of them.
-    void take_back(Lock& lock, std::span<cache::Wanted> wanted);
+    void take_back(Lock& lock, std::span<cache::Wanted> wanted) noexcept;
 
     // ---- Registering, without the lock (registering.cpp)
     void register_all(std::span<cache::Wanted> wanted);

@@ -100,10 +100,7 @@ LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key
         } else {
             const auto place = searched_.insert(std::ranges::upper_bound(searched_, region, std::less<>{}), region);
             try {
-                Tables tables = make_tables(region.writable);
-                if (region.writable)
-                    publish(MRZ_LOOKUP_TO_WRITE_, std::move(tables[MRZ_LOOKUP_TO_WRITE_]));
-                publish(MRZ_LOOKUP_TO_READ_, std::move(tables[MRZ_LOOKUP_TO_READ_]));
+                change_tables(region.writable);
             } catch (...) {
                 searched_.erase(place);
                 throw;
@@ -129,10 +126,7 @@ void LookUp::remove(Listing& listing) noexcept
     }
     searched_.erase(std::ranges::lower_bound(searched_, region, std::less<>{}));
     try {
-        Tables tables = make_tables(region.writable);
-        if (region.writable)
-            publish(MRZ_LOOKUP_TO_WRITE_, std::move(tables[MRZ_LOOKUP_TO_WRITE_]));
-        publish(MRZ_LOOKUP_TO_READ_, std::move(tables[MRZ_LOOKUP_TO_READ_]));
+        change_tables(region.writable);
     } catch (const std::bad_alloc&) {
         // What it hid is missed until the next change, but a stale key is not found.
         for (const std::unique_ptr<SegmentTable>& table : current_)
@@ -158,13 +152,21 @@ void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcep
         __atomic_store_n(&view_.slots()[slot], word, __ATOMIC_RELEASE);
 }
 
-LookUp::Tables LookUp::make_tables(bool writable_too) const
+void LookUp::change_tables(bool writable_too)
 {
-    Tables tables;
+    // Both before either is seen.
+    auto to_write = writable_too ? SegmentTable::make(searched_, true) : nullptr;
+    auto to_read = SegmentTable::make(searched_, false);
     if (writable_too)
-        tables[MRZ_LOOKUP_TO_WRITE_] = SegmentTable::make(searched_, true);
-    tables[MRZ_LOOKUP_TO_READ_] = SegmentTable::make(searched_, false);
-    return tables;
+        publish(MRZ_LOOKUP_TO_WRITE_, std::move(to_write));
+    publish(MRZ_LOOKUP_TO_READ_, std::move(to_read));
+    free_retired();
+}
+
+void LookUp::show(std::size_t which) noexcept
+{
+    __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
+                     __ATOMIC_RELEASE);
 }
 
 void LookUp::publish(int use, std::unique_ptr<SegmentTable> table) noexcept
@@ -174,12 +176,10 @@ void LookUp::publish(int use, std::unique_ptr<SegmentTable> table) noexcept
         const std::scoped_lock guard{gate_};
         current_[which].swap(table);
         if (shut_ == 0)
-            __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
-                             __ATOMIC_RELEASE);
+            show(which);
     }
     if (table)
         retire(std::move(table));
-    free_retired();
 }
 
 void LookUp::retire(std::unique_ptr<SegmentTable> table) noexcept
@@ -248,8 +248,7 @@ void LookUp::open() noexcept
     if (--shut_ != 0)
         return;
     for (std::size_t which = 0; which < current_.size(); ++which)
-        __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
-                         __ATOMIC_RELEASE);
+        show(which);
 }
 
 LookUpSnapshot LookUp::snapshot() const

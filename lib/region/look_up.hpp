@@ -16,7 +16,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <sys/types.h>
 #include <unistd.h>
 #include <utility>
@@ -95,13 +94,13 @@ class LookUp {
     [[nodiscard]] LookUpSnapshot snapshot() const;
 
   private:
-    static constexpr std::array uses{MRZ_LOOKUP_TO_WRITE_, MRZ_LOOKUP_TO_READ_};
-    using Tables = std::array<std::unique_ptr<SegmentTable>, uses.size()>;
-
     void remove(Listing& listing) noexcept;
     [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) const noexcept;
     void set_slots(const SearchedRegion& region, std::uint64_t word) noexcept;
-    [[nodiscard]] Tables make_tables(bool writable_too) const;
+    //! Makes tables of what is searched now, and publishes them. Throws std::bad_alloc, and then nothing has changed.
+    void change_tables(bool writable_too);
+    //! Lets readers find the current table; gate_ is held, and nothing shut.
+    void show(std::size_t which) noexcept;
     void publish(int use, std::unique_ptr<SegmentTable> table) noexcept;
     void retire(std::unique_ptr<SegmentTable> table) noexcept;
     void free_retired() noexcept;
@@ -121,7 +120,7 @@ class LookUp {
     std::size_t waiting_bytes_ = 0;
 
     mutable std::mutex gate_; // held for a few instructions only; for what follows, and what the view points to
-    Tables current_;
+    std::array<std::unique_ptr<SegmentTable>, 2> current_; // by MRZ_LOOKUP_TO_…
     unsigned shut_ = 0;
 };
 

@@ -108,12 +108,12 @@ struct Region::State {
     LookUp::Listing listing; // goes first: what is found is registered
 
     //! Lets look-ups find what is registered.
-    void list(const RegionOptions& options)
+    void list(const RegionRequest& request)
     {
         const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-        if (options.looked_up && options.iova.value_or(Iova{address}).value() == address)
-            listing =
-                tenant.state()->look_up().list(address, bytes.size(), registered->lkey(), access, options.lasting);
+        if (request.options.looked_up && iova_of(request).value() == address)
+            listing = tenant.state()->look_up().list(address, bytes.size(), registered->lkey(), access,
+                                                     request.options.lasting);
     }
 };
 
@@ -168,7 +168,7 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
         states[i]->built = states[i]->registered->query();
         if (states[i]->built)
             compare(states[i]->plan, *states[i]->built);
-        states[i]->list(requests[i].options);
+        states[i]->list(requests[i]);
         regions.push_back(Region{std::move(states[i])});
     }
     return regions;

@@ -2,8 +2,6 @@
 #include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
 
-#include <set>
-
 using namespace mrz;
 using namespace mrz::test;
 using testpmd::find_engine;

@@ -77,7 +77,7 @@ TEST_F(FreePackets, PinnedExternalBuffersStayWithTheirHeaders)
 {
     constexpr unsigned few = 7;
     const std::unique_ptr<const rte_memzone, decltype(&rte_memzone_free)> data{
-        rte_memzone_reserve("pinned_data", testpmd::external_bytes(few, buffer_size, 2_MiB), SOCKET_ID_ANY, 0),
+        rte_memzone_reserve("pinned_data", testpmd::external_bytes(few, buffer_size), SOCKET_ID_ANY, 0),
         rte_memzone_free};
     ASSERT_NE(data, nullptr);
     const Pool pinned{testpmd::make_external_pool("pinned", few, 0, buffer_size, SOCKET_ID_ANY, *data),

@@ -129,7 +129,7 @@ struct CacheSnapshot {
 class MRZ_API Cache {
   public:
     //! Throws Error: invalid (EINVAL) for options out of their range; internal where a thread or a descriptor is not
-    //! to be had.
+    //! to be had; permission where membarrier is refused after it was granted.
     explicit Cache(const Domain& domain, const CacheOptions& options = {});
     Cache(Cache&&) noexcept;
     //! What it was assigned to is destroyed first.

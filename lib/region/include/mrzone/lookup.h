@@ -4,13 +4,13 @@
  * Address and length to lkey, for C and C++: what a packet touches. Inline, wait-free, without a lock, an allocation
  * or a write to memory that is shared.
  *
- * A reader is one thread's handle for the look-ups of a domain. Found is every region of the domain whose iova is its
- * virtual address, from the end of its registration until its deregistration begins. A key is valid as long as its
- * region lives: whoever destroys a region sees to it that nobody works with its key any more.
+ * A reader is one thread's handle for the look-ups of a domain. Found is every region of the domain, but those of a
+ * cache, whose iova is its virtual address, from the end of its registration until its deregistration begins. A key
+ * is valid as long as its region lives: whoever destroys a region sees to it that nobody works with its key any more.
  *
  * Memory of an arena is found by a shift, a bound and a load, as is what else lasts (RegionOptions), is whole,
  * aligned 2 MiB and grants local write. Other regions are searched, in a number of steps that grows with the
- * logarithm of theirs and without a branch that chance decides. Of regions that overlap the one is taken that reaches
+ * logarithm of theirs and without a branch that chance decides. Of those that overlap the one is taken that reaches
  * farthest.
  */
 #ifndef MRZONE_LOOKUP_H

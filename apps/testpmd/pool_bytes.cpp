@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "native_pages.hpp"
+#include "pool_bytes.hpp"
 
 #include "common/pool_request.hpp"
 
@@ -10,19 +10,24 @@
 #include <rte_eal.h>
 #include <rte_mempool.h>
 
+#include <bit>
+
 namespace mrz::testpmd {
 
-std::size_t object_bytes(std::uint32_t count, std::size_t object) noexcept
+std::size_t pool_bytes(std::uint32_t count, std::size_t object, std::size_t page_size)
 {
     rte_mempool_objsz size = {};
-    return std::size_t{count} * rte_mempool_calc_obj_size(static_cast<std::uint32_t>(object), 0, &size);
+    const std::size_t each = rte_mempool_calc_obj_size(static_cast<std::uint32_t>(object), 0, &size);
+    const std::size_t in_a_page = page_size / each;
+    const std::size_t pages = (count + in_a_page - 1) / in_a_page;
+    const std::size_t ring = std::bit_ceil(std::size_t{count} + 1) * sizeof(void*);
+    const std::size_t caches = RTE_MAX_LCORE * sizeof(rte_mempool_cache);
+    return pages * page_size + ring + caches + 2_MiB;
 }
 
 std::uint64_t native_pages(std::size_t bytes) noexcept
 {
-    constexpr std::uint64_t ring_and_heap = 2;
-    // Objects do not cross pages, which leaves less than an eighth of a page unused.
-    return (bytes + bytes / 8 + native_page_size - 1) / native_page_size + ring_and_heap;
+    return (bytes + native_page_size - 1) / native_page_size;
 }
 
 std::string how_to_give(std::size_t bytes)
