@@ -17,7 +17,7 @@ using cache::Wanted;
 namespace {
 
 // A key without a lease must not be one that goes when its room is needed.
-const RegionOptions evictable{.looked_up = false};
+const RegionOptions evictable{.looked_up = false, .tier = Tier::temporary};
 
 } // namespace
 

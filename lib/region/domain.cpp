@@ -88,6 +88,28 @@ LookUpSnapshot Domain::look_up_snapshot() const
     return state_->look_up().snapshot();
 }
 
+DomainSnapshot Domain::snapshot() const
+{
+    return state_->snapshot();
+}
+
+std::uint64_t Domain::number() const noexcept
+{
+    return state_->number();
+}
+
+std::vector<Living> Domain::living()
+{
+    return Listed<DomainState>::living();
+}
+
+std::optional<DomainSnapshot> Domain::snapshot_of(std::uint64_t number)
+{
+    std::optional<DomainSnapshot> found;
+    Listed<DomainState>::visit(number, [&](DomainState& state) { found = state.snapshot(); });
+    return found;
+}
+
 void Domain::close()
 {
     state_->close();

@@ -5,8 +5,11 @@
 
 #include "look_up.hpp"
 
+#include <mrzone/listed.hpp>
 #include <mrzone/region.hpp>
 
+#include <array>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -38,6 +41,9 @@ class DomainState {
     [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
     [[nodiscard]] LookUp& look_up() noexcept { return *look_up_; }
     void close();
+    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
+    [[nodiscard]] DomainSnapshot snapshot();
+    [[nodiscard]] std::uint64_t number() const noexcept { return listed_.number(); }
     //! Whether this is the process that opened it. A child made by fork has a copy, but what it registered would be
     //! put into its parent's tables, and the lock may be held for ever there by a thread that the child lacks.
     [[nodiscard]] bool is_ours() const noexcept { return owner_ == ::getpid(); }
@@ -52,6 +58,8 @@ class DomainState {
     std::unique_ptr<LookUp> look_up_ = std::make_unique<LookUp>();
     std::mutex mutex_;
     std::list<std::string> tenants_; // a word on each
+    std::array<TierSnapshot, 3> tiers_ = {}; // by Tier
+    Listed<DomainState> listed_;
 };
 
 //! Something that lives in a domain, and so keeps it from being closed.
@@ -63,10 +71,14 @@ class Tenant {
     Tenant& operator=(const Tenant&) = delete;
     ~Tenant();
 
+    //! Counts it among those of its tier, for as long as it lives. Once.
+    void count(Tier tier, const TierSnapshot& counts) noexcept;
     [[nodiscard]] const std::shared_ptr<DomainState>& state() const noexcept { return state_; }
 
   private:
     std::shared_ptr<DomainState> state_;
+    Tier tier_ = Tier::resident;
+    TierSnapshot counted_ = {};
     std::list<std::string>::iterator place_;
 };
 

@@ -107,6 +107,17 @@ struct Region::State {
     std::optional<std::vector<BuiltKey>> built;
     LookUp::Listing listing; // goes first: what is found is registered
 
+    //! Lets snapshots count what is registered.
+    void count(Tier tier) noexcept
+    {
+        tenant.count(tier, {.regions = 1,
+                            .bytes = bytes.size(),
+                            .pinned_bytes = registered->pinned_bytes(),
+                            .keys = plan.keys.size() + (plan.indirect ? 1 : 0),
+                            .mtt_entries = plan.mtt_entries(),
+                            .indirect_entries = plan.indirect_entries()});
+    }
+
     //! Lets look-ups find what is registered.
     void list(const RegionRequest& request)
     {
@@ -168,6 +179,7 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
         states[i]->built = states[i]->registered->query();
         if (states[i]->built)
             compare(states[i]->plan, *states[i]->built);
+        states[i]->count(requests[i].options.tier);
         states[i]->list(requests[i]);
         regions.push_back(Region{std::move(states[i])});
     }

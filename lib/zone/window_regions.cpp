@@ -54,7 +54,7 @@ void check_may_pin(std::size_t block, std::string what)
 
 WindowRegions register_window(Window& window, std::span<const Domain> domains)
 {
-    const RegionOptions lasting{.lasting = true}; // it is ours, and goes after them
+    const RegionOptions lasting{.lasting = true, .tier = Tier::arena}; // it is ours, and goes after them
     WindowRegions regions;
     for (const Domain& domain : domains) {
         const std::span<std::byte> header{window.address(), window.map().header_length};

@@ -150,7 +150,7 @@ void Zone::register_own()
     if (!has_remote_right(access_) && (arena_->domains.empty() || of_arena(0) != nullptr))
         return;
     for (const Domain& domain : arena_->domains)
-        own_.push_back(domain.register_memory(bytes(), access_));
+        own_.push_back(domain.register_memory(bytes(), access_, {.tier = Tier::arena}));
 }
 
 Access Zone::access() const noexcept

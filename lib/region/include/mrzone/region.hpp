@@ -5,9 +5,11 @@
 
 #include <mrzone/base.hpp>
 #include <mrzone/device.hpp>
+#include <mrzone/listed.hpp>
 #include <mrzone/plan.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +22,13 @@ namespace mrz {
 class DomainState;
 class Reader;
 class Region;
+
+//! Whose a region is: what snapshots count it as.
+enum class Tier : std::uint8_t {
+    resident,  //!< Somebody's who holds it.
+    arena,     //!< Of an arena, or of a zone of one.
+    temporary, //!< Of a cache.
+};
 
 struct RegionOptions {
     //! Where the key's space begins; none: at the memory's virtual address. Must agree with the memory's address in
@@ -36,6 +45,7 @@ struct RegionOptions {
     //! Whether nothing but the owner of the region can take the memory away before the region ends, as with memory of
     //! an arena. Look-ups find what of it is whole, aligned 2 MiB by one load, even while other memory is unmapped.
     bool lasting = false;
+    Tier tier = Tier::resident;
 };
 
 //! What a region is to be of.
@@ -54,6 +64,30 @@ struct LookUpSnapshot {
     std::size_t bytes_waiting = 0;  //!< Theirs.
     std::size_t readers = 0;
     bool shut = false; //!< Nothing is searched at the moment, since memory may be gone; slots count.
+};
+
+//! What regions of one tier are together.
+struct TierSnapshot {
+    std::uint64_t regions = 0;
+    std::uint64_t bytes = 0;        //!< That they were named with.
+    std::uint64_t pinned_bytes = 0; //!< In whole pages, counted once a region.
+    std::uint64_t keys = 0;         //!< Direct and indirect ones.
+    std::uint64_t mtt_entries = 0;
+    std::uint64_t indirect_entries = 0;
+};
+
+//! What is registered in a domain now.
+struct DomainSnapshot {
+    std::uint64_t number = 0; //!< Domain::number().
+    std::string device;
+    std::string driver;
+    std::optional<int> numa_node = {};
+    bool closed = false;
+    TierSnapshot arena = {};
+    TierSnapshot resident = {};
+    TierSnapshot temporary = {};
+    LookUpSnapshot look_up = {};
+    std::optional<CacheCounters> device_caches = {}; //!< Domain::cache_counters().
 };
 
 //! A protection domain of a device, with what is registered in it.
@@ -100,6 +134,15 @@ class MRZ_API Domain {
 
     //! Throws Error: unsupported (ENOTSUP) in a child of fork().
     [[nodiscard]] LookUpSnapshot look_up_snapshot() const;
+    //! Costs the same whatever is registered. Throws Error: unsupported (ENOTSUP) in a child of fork().
+    [[nodiscard]] DomainSnapshot snapshot() const;
+
+    //! Among all domains of this process; never another's.
+    [[nodiscard]] std::uint64_t number() const noexcept;
+    //! All domains of this process, with the names of their devices; in a child of fork() those that it opened.
+    [[nodiscard]] static std::vector<Living> living();
+    //! Of the domain of that number, of which no handle is needed; nothing if it is gone.
+    [[nodiscard]] static std::optional<DomainSnapshot> snapshot_of(std::uint64_t number);
 
     //! Gives the domain back now; calls but the ones that describe it then throw Error (EBADF). Closing twice is
     //! closing once. Throws Error: busy (EBUSY), naming what lives in it; nothing has changed then.
