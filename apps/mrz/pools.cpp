@@ -10,7 +10,6 @@
 #include <mrzone/hugepage.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 
 namespace mrz::app {
@@ -27,20 +26,11 @@ struct Report {
 Report look()
 {
     Report report;
-    const std::vector<host::Node> nodes = host::nodes();
-    for (const std::size_t page_size : hugetlbfs_page_sizes()) {
-        report.pools.push_back(read_pool(page_size));
-        for (const host::Node& node : nodes) {
-            try {
-                report.pools.push_back(read_pool(page_size, node.id));
-            } catch (const Error& error) {
-                if (error.error_number() != ENOENT) // a kernel without NUMA has no folder for node 0
-                    throw;
-            }
-        }
+    const std::vector<std::size_t> page_sizes = hugetlbfs_page_sizes();
+    report.pools = read_pools(page_sizes);
+    for (const std::size_t page_size : page_sizes)
         if (auto mount = hugetlbfs_mount_for(page_size))
             report.default_mounts.push_back(std::move(*mount));
-    }
     report.mounts = host::hugetlbfs_mounts();
     return report;
 }

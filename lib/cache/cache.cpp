@@ -95,7 +95,24 @@ void Cache::set_pending(bool pending) noexcept
 
 CacheSnapshot Cache::snapshot() const
 {
-    return state_->snapshot();
+    return state_->snapshot(state_->number());
+}
+
+std::uint64_t Cache::number() const noexcept
+{
+    return state_->number();
+}
+
+std::vector<Living> Cache::living()
+{
+    return Listed<CacheState>::living();
+}
+
+std::optional<CacheSnapshot> Cache::snapshot_of(std::uint64_t number)
+{
+    std::optional<CacheSnapshot> found;
+    Listed<CacheState>::visit(number, [&](const CacheState& state) { found = state.snapshot(number); });
+    return found;
 }
 
 Domain Cache::domain() const

@@ -53,8 +53,10 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     table_.store(published_.get());
     id_ = Registry::get().add(*this);
     try {
+        listed_.emplace(*this, domain_.name());
         start_thread();
     } catch (...) {
+        listed_.reset();
         Registry::get().remove(*this);
         throw;
     }
@@ -62,6 +64,7 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
 
 CacheState::~CacheState()
 {
+    listed_.reset();
     Registry::get().remove(*this);
 }
 
@@ -90,12 +93,14 @@ void CacheState::set_pending(bool pending) noexcept
     gate_.notify_all();
 }
 
-CacheSnapshot CacheState::snapshot() const
+CacheSnapshot CacheState::snapshot(std::uint64_t number) const
 {
     if (forked())
         wait_at_gate(); // throws
     const std::scoped_lock guard{mutex_};
-    CacheSnapshot now{.misses = misses_,
+    CacheSnapshot now{.number = number,
+                      .domain = domain_.number(),
+                      .misses = misses_,
                       .evictions = evictions_,
                       .merges = merges_,
                       .invalidations = invalidations_.load(),
@@ -103,7 +108,10 @@ CacheSnapshot CacheState::snapshot() const
                       .deregistered = deregistered_,
                       .keys = used_.keys,
                       .bytes = used_.bytes,
-                      .entries = used_.entries};
+                      .entries = used_.entries,
+                      .budget_bytes = options_.bytes,
+                      .budget_keys = options_.keys,
+                      .budget_entries = options_.entries};
     records_.for_each([&](const Record& record) {
         now.hits += record.hits();
         record.for_each_held([&](const Holding*) { ++now.leases; });

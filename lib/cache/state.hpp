@@ -13,6 +13,7 @@
 
 #include <mrzone/cache.hpp>
 #include <mrzone/file_descriptor.hpp>
+#include <mrzone/listed.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -100,8 +101,10 @@ class CacheState {
     [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
     void invalidate(std::span<const std::byte> memory) noexcept;
     void set_pending(bool pending) noexcept;
-    [[nodiscard]] CacheSnapshot snapshot() const;
+    //! \p number is its own: who comes by that may come before the constructor's end.
+    [[nodiscard]] CacheSnapshot snapshot(std::uint64_t number) const;
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
+    [[nodiscard]] std::uint64_t number() const noexcept { return listed_->number(); }
     void close();
     //! Deregisters all that is not leased and ends the thread, whatever is leased.
     void shut() noexcept;
@@ -234,6 +237,7 @@ class CacheState {
     std::atomic<bool> stop_ = false;
     Clock::time_point next_deregistration_ = {};
     std::thread thread_;
+    std::optional<Listed<CacheState>> listed_; // from when it is whole
 };
 
 //! Requests on their way to leases.

@@ -157,6 +157,24 @@ Pool read_pool(std::size_t page_size, std::optional<int> node, const host::Root&
     return pool;
 }
 
+std::vector<Pool> read_pools(std::span<const std::size_t> page_sizes, const host::Root& root)
+{
+    const std::vector<host::Node> nodes = host::nodes(root);
+    std::vector<Pool> pools;
+    for (const std::size_t page_size : page_sizes) {
+        pools.push_back(read_pool(page_size, {}, root));
+        for (const host::Node& node : nodes) {
+            try {
+                pools.push_back(read_pool(page_size, node.id, root));
+            } catch (const Error& error) {
+                if (error.error_number() != ENOENT) // a node that went away meanwhile
+                    throw;
+            }
+        }
+    }
+    return pools;
+}
+
 PoolChange resize_pool(std::size_t page_size, std::optional<int> node, std::uint64_t pages, const host::Root& root)
 {
     PoolChange change;

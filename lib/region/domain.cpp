@@ -90,7 +90,7 @@ LookUpSnapshot Domain::look_up_snapshot() const
 
 DomainSnapshot Domain::snapshot() const
 {
-    return state_->snapshot();
+    return state_->snapshot(state_->number());
 }
 
 std::uint64_t Domain::number() const noexcept
@@ -106,7 +106,7 @@ std::vector<Living> Domain::living()
 std::optional<DomainSnapshot> Domain::snapshot_of(std::uint64_t number)
 {
     std::optional<DomainSnapshot> found;
-    Listed<DomainState>::visit(number, [&](DomainState& state) { found = state.snapshot(); });
+    Listed<DomainState>::visit(number, [&](DomainState& state) { found = state.snapshot(number); });
     return found;
 }
 

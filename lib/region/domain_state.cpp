@@ -69,11 +69,11 @@ void DomainState::close()
                  .remedy = "destroy them first"}};
 }
 
-DomainSnapshot DomainState::snapshot()
+DomainSnapshot DomainState::snapshot(std::uint64_t number)
 {
     require_ours("counting what is registered in a domain of " + opened_.device->name());
     const Device& device = *opened_.device;
-    DomainSnapshot now{.number = number(),
+    DomainSnapshot now{.number = number,
                        .device = device.name(),
                        .driver = std::string{device.driver()},
                        .numa_node = device.numa_node(),

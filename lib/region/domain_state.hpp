@@ -41,8 +41,9 @@ class DomainState {
     [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
     [[nodiscard]] LookUp& look_up() noexcept { return *look_up_; }
     void close();
-    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
-    [[nodiscard]] DomainSnapshot snapshot();
+    //! \p number is its own: who comes by that may come before the constructor's end. Throws Error (unsupported,
+    //! ENOTSUP) in a child made by fork.
+    [[nodiscard]] DomainSnapshot snapshot(std::uint64_t number);
     [[nodiscard]] std::uint64_t number() const noexcept { return listed_.number(); }
     //! Whether this is the process that opened it. A child made by fork has a copy, but what it registered would be
     //! put into its parent's tables, and the lock may be held for ever there by a thread that the child lacks.

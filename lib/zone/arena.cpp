@@ -48,8 +48,11 @@ Arena Arena::build(std::string_view name, const ArenaOptions& options)
         check_may_pin(options.size, "building the arena \"" + state->name + '"');
     Window window = Window::build(window_options(options, options.size));
     WindowRegions regions = register_window(window, state->domains);
-    const std::lock_guard lock{state->mutex};
-    state->add(std::move(window), std::move(regions));
+    {
+        const std::lock_guard lock{state->mutex};
+        state->add(std::move(window), std::move(regions));
+    }
+    state->listed.emplace(*state, state->name);
     return Arena{state};
 }
 
@@ -67,6 +70,7 @@ Arena Arena::attach(std::string_view name, const std::vector<Domain>& domains)
     static_cast<void>(count_shared_windows(std::string{name})); // a clear error before the heap is looked for
     Arena arena{std::make_shared<State>(std::string{name}, Heap::Role::guest, domains)};
     arena.refresh();
+    arena.state_->listed.emplace(*arena.state_, arena.name());
     return arena;
 }
 
@@ -194,6 +198,28 @@ std::size_t Arena::size() const
     for (const Window& window : state_->windows)
         bytes += window.block().size();
     return bytes;
+}
+
+ArenaSnapshot Arena::snapshot() const
+{
+    return state_->snapshot(number());
+}
+
+std::uint64_t Arena::number() const noexcept
+{
+    return state_->listed->number();
+}
+
+std::vector<Living> Arena::living()
+{
+    return Listed<State>::living();
+}
+
+std::optional<ArenaSnapshot> Arena::snapshot_of(std::uint64_t number)
+{
+    std::optional<ArenaSnapshot> found;
+    Listed<State>::visit(number, [&](const State& state) { found = state.snapshot(number); });
+    return found;
 }
 
 std::span<const Window> Arena::windows() const

@@ -79,6 +79,7 @@ Arena::State::State(std::string arena_name, Heap::Role role, std::vector<Domain>
 
 Arena::State::~State()
 {
+    listed.reset();
     if (!is_ours()) {
         // What this process has of the windows goes; the heap and the pages are the parent's.
         if (heap)
@@ -191,7 +192,7 @@ void Arena::State::dismantle()
     heap.reset();
 }
 
-void Arena::State::require_open() const
+void Arena::State::require_ours() const
 {
     if (!is_ours())
         throw Error{ENOTSUP,
@@ -200,6 +201,11 @@ void Arena::State::require_open() const
                              ", which forked this one",
                      .limit = "",
                      .remedy = "use it in that process, or attach it in a secondary process of the EAL"}};
+}
+
+void Arena::State::require_open() const
+{
+    require_ours();
     if (!heap)
         throw Error{EBADF,
                     {.trouble = Trouble::invalid,
@@ -220,6 +226,31 @@ void Arena::State::refresh()
         add(std::move(shared.window), std::move(shared_regions));
         attachments.push_back(std::move(shared.attachment));
     }
+}
+
+ArenaSnapshot Arena::State::snapshot(std::uint64_t own_number) const
+{
+    require_ours();
+    const std::lock_guard lock{mutex};
+    ArenaSnapshot now{.number = own_number,
+                      .name = name,
+                      .socket_id = socket_id,
+                      .closed = !heap.has_value(),
+                      .windows = windows.size(),
+                      .zones = zones};
+    for (const Window& window : windows) {
+        now.node = window.map().node;
+        now.page_size = window.map().page_size;
+        now.bytes += window.block().size();
+        now.frames_known = now.frames_known && window.frames_known();
+    }
+    now.domains.reserve(domains.size());
+    for (std::size_t i = 0; i < domains.size(); ++i) {
+        now.domains.push_back({.domain = domains[i].number()});
+        for (const WindowRegions& of_window : regions)
+            of_window.count(i, now.domains.back().regions);
+    }
+    return now;
 }
 
 std::size_t Arena::State::number_of(const Domain& domain) const

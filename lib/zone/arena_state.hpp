@@ -8,6 +8,7 @@
 #include "sharing.hpp"
 #include "window_regions.hpp"
 
+#include <mrzone/listed.hpp>
 #include <mrzone/zone.hpp>
 
 #include <atomic>
@@ -46,6 +47,10 @@ struct Arena::State {
     [[nodiscard]] bool is_ours() const noexcept { return owner == ::getpid(); }
     //! Call with the mutex held.
     void refresh();
+    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
+    void require_ours() const;
+    //! \p own_number is its own: who comes by that may come before it is noted here. Throws as require_ours().
+    [[nodiscard]] ArenaSnapshot snapshot(std::uint64_t own_number) const;
 
     const std::string name;
     const std::vector<Domain> domains;
@@ -61,6 +66,7 @@ struct Arena::State {
     std::chrono::nanoseconds heap_time{};
     ArenaOptions options; //!< Of build(), for windows that are added later.
     int socket_id = -1;
+    std::optional<Listed<State>> listed; //!< From when it is whole.
 };
 
 } // namespace mrz

@@ -43,6 +43,22 @@ RegisterPhases WindowRegions::phases() const noexcept
     return sum;
 }
 
+void WindowRegions::count(std::size_t domain, TierSnapshot& sum) const noexcept
+{
+    for (const std::vector<Region>* regions : {&blocks, &headers}) {
+        if (domain >= regions->size())
+            continue;
+        const Region& region = (*regions)[domain];
+        const Plan& plan = region.plan();
+        sum.regions += 1;
+        sum.bytes += region.bytes().size();
+        sum.pinned_bytes += region.pinned_bytes();
+        sum.keys += plan.keys.size() + (plan.indirect ? 1 : 0);
+        sum.mtt_entries += plan.mtt_entries();
+        sum.indirect_entries += plan.indirect_entries();
+    }
+}
+
 void check_may_pin(std::size_t block, std::string what)
 {
     const host::LockedMemory limit = host::locked_memory();

@@ -24,6 +24,8 @@ struct WindowRegions {
     //! That of the domain with this number which holds \p memory whole; null if none does.
     [[nodiscard]] const Region* find(std::size_t domain, std::span<const std::byte> memory) const noexcept;
     [[nodiscard]] RegisterPhases phases() const noexcept;
+    //! Adds those of the domain with this number.
+    void count(std::size_t domain, TierSnapshot& sum) const noexcept;
 };
 
 //! Throws Error (locked_memory, ENOMEM) if the process may surely not pin a window with a block of so many bytes:

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <mrzone/base.hpp>
+#include <mrzone/listed.hpp>
 #include <mrzone/region.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -94,6 +96,8 @@ struct LeaseRequest {
 
 //! What a cache did and holds.
 struct CacheSnapshot {
+    std::uint64_t number = 0;        //!< Cache::number().
+    std::uint64_t domain = 0;        //!< Its domain's number.
     std::uint64_t hits = 0;          //!< Leases of regions that were there.
     std::uint64_t misses = 0;        //!< Leases for which a region was made, or whose making was awaited.
     std::uint64_t evictions = 0;     //!< Idle regions given up for room.
@@ -106,6 +110,9 @@ struct CacheSnapshot {
     std::size_t keys = 0;      //!< Regions now that count against the budget: those above, and those on their way.
     std::size_t bytes = 0;     //!< That count against the budget now.
     std::uint64_t entries = 0; //!< That count against the budget now.
+    std::uint64_t budget_bytes = 0;   //!< CacheOptions::bytes.
+    std::uint64_t budget_keys = 0;    //!< CacheOptions::keys.
+    std::uint64_t budget_entries = 0; //!< CacheOptions::entries.
 };
 
 //! Regions of a domain on demand.
@@ -157,6 +164,13 @@ class MRZ_API Cache {
 
     //! Throws Error (unsupported, ENOTSUP) in a child of fork().
     [[nodiscard]] CacheSnapshot snapshot() const;
+    //! Among all caches of this process; never another's.
+    [[nodiscard]] std::uint64_t number() const noexcept;
+    //! All caches of this process, with the names of their domains' devices, also those that are gone but for leases;
+    //! in a child of fork() those that it made.
+    [[nodiscard]] static std::vector<Living> living();
+    //! Of the cache of that number; nothing if it is gone.
+    [[nodiscard]] static std::optional<CacheSnapshot> snapshot_of(std::uint64_t number);
     [[nodiscard]] Domain domain() const;
 
     //! Deregisters all and ends the thread. Closing twice is closing once. Throws Error: busy (EBUSY), with how many

@@ -47,6 +47,9 @@ MRZ_API std::vector<std::size_t> hugepage_sizes(const host::Root& root = {});
 //! hugepages (ENOENT) if the node does not exist.
 MRZ_API Pool read_pool(std::size_t page_size, std::optional<int> node = {}, const host::Root& root = {});
 
+//! Reads the pools of each of these sizes: the whole machine's, then each node's. Throws Error as read_pool().
+MRZ_API std::vector<Pool> read_pools(std::span<const std::size_t> page_sizes, const host::Root& root = {});
+
 //! What became of a request to change a pool.
 struct PoolChange {
     Pool before;

@@ -8,6 +8,7 @@
 
 #include <mrzone/base.hpp>
 #include <mrzone/hugepage.hpp>
+#include <mrzone/listed.hpp>
 #include <mrzone/plan.hpp>
 #include <mrzone/region.hpp>
 
@@ -52,6 +53,27 @@ struct ArenaPhases {
     std::chrono::nanoseconds pin{};    //!< In all domains: pin, and find the frames again.
     std::chrono::nanoseconds tables{}; //!< In all domains: fill the device's tables.
     std::chrono::nanoseconds heap{};   //!< Make it memory of DPDK's heap.
+};
+
+//! What an arena is made of now.
+struct ArenaSnapshot {
+    //! Its regions in one domain. What zones of it have registered for peers is not among these, but counts with them
+    //! in the domain's tier.
+    struct InDomain {
+        std::uint64_t domain = 0; //!< Domain::number().
+        TierSnapshot regions = {};
+    };
+    std::uint64_t number = 0; //!< Arena::number().
+    std::string name;
+    int socket_id = -1;
+    bool closed = false;
+    std::optional<int> node = {}; //!< That it was built for.
+    std::size_t page_size = 0;    //!< Bytes; 0 where there is no window.
+    std::size_t windows = 0;
+    std::size_t bytes = 0; //!< Of all blocks.
+    std::size_t zones = 0; //!< Of this process, alive.
+    bool frames_known = true;
+    std::vector<InDomain> domains = {};
 };
 
 //! What came of mapping an arena for a port.
@@ -110,6 +132,15 @@ class MRZ_API Arena {
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::span<const Window> windows() const;
     [[nodiscard]] const std::vector<Domain>& domains() const noexcept;
+    //! Waits while a window becomes part of the heap. Throws Error: unsupported (ENOTSUP) in a child of fork().
+    [[nodiscard]] ArenaSnapshot snapshot() const;
+    //! Among all arenas of this process, whose own numbers these are; never another's.
+    [[nodiscard]] std::uint64_t number() const noexcept;
+    //! All arenas of this process, by their names, also those that are gone but for zones; in a child of fork() those
+    //! that it made.
+    [[nodiscard]] static std::vector<Living> living();
+    //! Of the arena of that number, of which no handle is needed; nothing if it is gone.
+    [[nodiscard]] static std::optional<ArenaSnapshot> snapshot_of(std::uint64_t number);
     [[nodiscard]] ArenaPhases phases() const;
     //! The arena's own region in \p domain that holds \p length bytes at \p address. Each window is pinned once a
     //! domain, under two keys that grant local write and nothing to peers: one over the block, which is the one with
