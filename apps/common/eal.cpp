@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <sched.h>
 #include <unistd.h>
 
@@ -39,6 +40,14 @@ void remove_folder(const std::filesystem::path& folder)
     std::error_code ignored;
     std::filesystem::remove(folder, ignored);
     std::filesystem::remove(folder.parent_path(), ignored);
+}
+
+// Telemetry's socket goes only when the process ends, by an exit handler of the EAL's. This one runs after that, as it
+// was there before.
+void remove_folder_at_exit()
+{
+    static const bool once = std::atexit([] { remove_folder(rte_eal_get_runtime_dir()); }) == 0;
+    static_cast<void>(once);
 }
 
 [[noreturn]] void refuse(int error_number, bool in_memory)
@@ -97,6 +106,8 @@ Eal::Eal(const EalOptions& options)
     }
     arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
 
+    if (options.in_memory)
+        remove_folder_at_exit();
     std::vector<char*> argv;
     for (std::string& argument : arguments)
         argv.push_back(argument.data());

@@ -145,6 +145,7 @@ ArenaUse measure_arena(const Domain& domain, std::size_t size, std::size_t page_
         result.memory.memory_region = zone.plan(limits_of(PageSizeRule::memory_region));
         result.memory.umem = zone.plan(limits_of(PageSizeRule::umem));
         const Zone scratch = arena.reserve("mrz_demo_scratch", 2 * longest_transfer);
+        result.registered = domain.snapshot();
         use(zone.region(domain), result.memory);
         result.refused = try_what_is_refused(domain, arena, scratch);
         result.traffic = move_data(domain, zone, scratch, duration);

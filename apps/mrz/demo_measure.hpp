@@ -30,6 +30,7 @@ struct Measurement {
 //! What only an arena is put through.
 struct ArenaUse {
     Measurement memory;
+    DomainSnapshot registered; //!< While arena and zone were there.
     ArenaPhases phases;
     Traffic traffic;
     std::vector<Refused> refused;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo_report.hpp"
 
+#include "common/fields.hpp"
 #include "common/pool_request.hpp"
 
 #include <mrzone/host.hpp>
@@ -150,6 +151,7 @@ Json to_json(const DemoReport& report)
             {"arena", to_json(report.arena.memory)},
             {"dpdk", to_json(report.dpdk)},
             {"plain", to_json(report.plain)},
+            {"registered", to_json(fields_of(report.arena.registered))},
             {"phases_ns", to_json(report.arena.phases)},
             {"ops", report.arena.traffic.operations},
             {"bytes", report.arena.traffic.bytes},

@@ -186,6 +186,11 @@ std::string show_map(Subject& subject, const Words&)
     return map(subject.session);
 }
 
+std::string show_snapshots(Subject&, const Words&)
+{
+    return snapshots();
+}
+
 std::string help(Subject&, const Words&)
 {
     return command_help();
@@ -223,6 +228,7 @@ const Command commands[] = {
     {{"show arenas", "windows, keys and pools of the arena, and how full it is"}, show_arenas},
     {{"show plan", "what keys over the packets' memory cost, beside plain DPDK memory"}, show_plan},
     {{"show map", "a picture of the arena's pages"}, show_map},
+    {{"show mrzone", "counts of arenas, domains, caches and page pools, as telemetry has them"}, show_snapshots},
     {{"help", "this list"}, help},
     {{"help <command>", "the commands that begin with a word"}, help_on},
     {{"quit", "stop forwarding, close the ports, and end"}, quit},

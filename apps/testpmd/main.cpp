@@ -14,6 +14,7 @@
 #include "common/temporary_pool.hpp"
 
 #include <mrzone/hugepage.hpp>
+#include <mrzone/telemetry.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -36,6 +37,18 @@ std::optional<app::TemporaryPool> pages_for_eal(const Options& options)
     // The EAL itself would only say that there is no memory, not that a control group forbids it.
     Window::preflight({.size = 2_MiB, .page_size = 2_MiB});
     return pool;
+}
+
+// Forwarding does not need it, so what stands in its way is only said.
+void offer_telemetry_unless_refused(const Options& options)
+{
+    if (std::ranges::find(options.eal, "--no-telemetry") != options.eal.end())
+        return;
+    try {
+        offer_telemetry();
+    } catch (const Error& error) {
+        app::say("{}", error.what());
+    }
 }
 
 // Between whatever else happens: ports that vanish, and statistics from time to time.
@@ -147,6 +160,7 @@ void run(int argc, char** argv)
     const auto pages = pages_for_eal(options);
     const bool leaves_nothing = std::ranges::find(options.eal, "--in-memory") != options.eal.end();
     const app::Eal eal{{.in_memory = leaves_nothing, .defaults = false, .arguments = options.eal}};
+    offer_telemetry_unless_refused(options);
     forward(options);
 }
 

@@ -55,4 +55,8 @@ std::string plan(Session& session);
 //! A picture of the arena's windows.
 std::string map(Session& session);
 
+// reports_snapshots.cpp
+//! What telemetry shows of the process's arenas, domains and caches, and of the machine's page pools.
+std::string snapshots();
+
 } // namespace mrz::testpmd
