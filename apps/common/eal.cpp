@@ -42,8 +42,8 @@ void remove_folder(const std::filesystem::path& folder)
     std::filesystem::remove(folder.parent_path(), ignored);
 }
 
-// Telemetry's socket goes only when the process ends, by an exit handler of the EAL's. This one runs after that, as it
-// was there before.
+// Telemetry's socket goes only when the process ends, by an exit handler of the EAL's. This one runs after that, as
+// it was there before.
 void remove_folder_at_exit()
 {
     static const bool once = std::atexit([] { remove_folder(rte_eal_get_runtime_dir()); }) == 0;

@@ -27,7 +27,8 @@ std::string to_text(std::string_view title, const Fields& fields)
             part = its_part;
             first = true;
         }
-        text += fmt::format("{} {} ", first ? ":" : ",", slash == std::string_view::npos ? name : name.substr(slash + 1));
+        text +=
+            fmt::format("{} {} ", first ? ":" : ",", slash == std::string_view::npos ? name : name.substr(slash + 1));
         std::visit([&](const auto& value) { text += fmt::format("{}", value); }, field.value);
         first = false;
     }

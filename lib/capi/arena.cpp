@@ -5,6 +5,8 @@
 
 #include <mrzone/host.hpp>
 
+#include <algorithm>
+
 using namespace mrz::capi;
 
 namespace {
@@ -82,6 +84,34 @@ int mrz_arena_describe(const mrz_arena* arena, mrz_arena_info* info)
               .tables_ns = nanoseconds(phases.tables),
               .heap_ns = nanoseconds(phases.heap)},
              "mrz_arena_info");
+        return 0;
+    });
+}
+
+int mrz_arena_snapshot(const mrz_arena* arena, const mrz_domain* domain, mrz_arena_counts* counts)
+{
+    return guarded([&] {
+        const mrz::Arena& known = checked(arena);
+        const mrz::ArenaSnapshot now = known.snapshot();
+        mrz::TierSnapshot regions;
+        if (domain != nullptr) {
+            const auto in =
+                std::ranges::find(now.domains, checked(domain).number(), &mrz::ArenaSnapshot::InDomain::domain);
+            if (in == now.domains.end())
+                refuse("the arena \"" + now.name + "\" is not in that domain", "give one that it was made with");
+            regions = in->regions;
+        }
+        fill(counts,
+             {.struct_size = 0,
+              .number = now.number,
+              .closed = now.closed,
+              .windows = now.windows,
+              .bytes = now.bytes,
+              .page_size = now.page_size,
+              .node_plus_one = now.node ? static_cast<std::uint64_t>(*now.node) + 1 : 0,
+              .zones = now.zones,
+              .regions = counts_of(regions)},
+             "mrz_arena_counts");
         return 0;
     });
 }

@@ -8,6 +8,7 @@
 
 #include <mrzone/base.hpp>
 #include <mrzone/mrzone.h>
+#include <mrzone/region.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -48,6 +49,16 @@ void fill(Info* out, const Info& filled, std::string_view name)
 inline std::uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
 {
     return static_cast<std::uint64_t>(time.count());
+}
+
+inline mrz_tier_counts counts_of(const TierSnapshot& tier) noexcept
+{
+    return {.regions = tier.regions,
+            .bytes = tier.bytes,
+            .pinned_bytes = tier.pinned_bytes,
+            .keys = tier.keys,
+            .mtt_entries = tier.mtt_entries,
+            .indirect_entries = tier.indirect_entries};
 }
 
 //! As snprintf: gives \p line as far as it fits, and its whole length.

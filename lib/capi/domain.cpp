@@ -75,6 +75,28 @@ int mrz_domain_cache_counters(const mrz_domain* domain, mrz_cache_counters* coun
     });
 }
 
+int mrz_domain_snapshot(const mrz_domain* domain, mrz_domain_counts* counts)
+{
+    return guarded([&] {
+        const mrz::DomainSnapshot now = checked(domain).snapshot();
+        fill(counts,
+             {.struct_size = 0,
+              .number = now.number,
+              .closed = now.closed,
+              .arena = counts_of(now.arena),
+              .resident = counts_of(now.resident),
+              .temporary = counts_of(now.temporary),
+              .looked_up = now.look_up.regions,
+              .looked_up_in_slots = now.look_up.in_slots,
+              .segments = now.look_up.segments,
+              .tables_waiting = now.look_up.tables_waiting,
+              .bytes_waiting = now.look_up.bytes_waiting,
+              .readers = now.look_up.readers},
+             "mrz_domain_counts");
+        return 0;
+    });
+}
+
 int mrz_domain_close(mrz_domain* domain)
 {
     return guarded([&] {

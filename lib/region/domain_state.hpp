@@ -58,7 +58,7 @@ class DomainState {
     std::unique_ptr<ProtectionDomain> domain_;
     std::unique_ptr<LookUp> look_up_ = std::make_unique<LookUp>();
     std::mutex mutex_;
-    std::list<std::string> tenants_; // a word on each
+    std::list<std::string> tenants_;         // a word on each
     std::array<TierSnapshot, 3> tiers_ = {}; // by Tier
     Listed<DomainState> listed_;
 };

@@ -30,8 +30,8 @@ std::span<const Command> commands();
 //! An error in place of an answer.
 Fields answer_of(const Error& error);
 
-//! Makes an answer one that fits: words are cut, and say so by "..."; other characters than printable ASCII ones, which
-//! DPDK 22.11 does not stand, become "?"; fields that are too many are left out, which "left_out" counts.
+//! Makes an answer one that fits: words are cut, and say so by "..."; other characters than printable ASCII ones,
+//! which DPDK 22.11 does not stand, become "?"; fields that are too many are left out, which "left_out" counts.
 void fit(Fields& fields, const Room& room);
 
 } // namespace mrz::telemetry

@@ -21,8 +21,8 @@ namespace {
 
 using namespace telemetry;
 
-// The text of an answer has 16 KiB (MAX_OUTPUT_LEN in DPDK's lib/telemetry/telemetry.c), of which the command and what
-// is around take less than the rest.
+// The text of an answer has 16 KiB (MAX_OUTPUT_LEN in DPDK's lib/telemetry/telemetry.c), of which the command and
+// what is around take less than the rest.
 constexpr Room room{.fields = RTE_TEL_MAX_DICT_ENTRIES, .bytes = 16000, .word = RTE_TEL_MAX_STRING_LEN - 1};
 
 void add(rte_tel_data* data, const Field& field)

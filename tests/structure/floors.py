@@ -27,7 +27,8 @@ SEES = {
     "region": {"base", "host", "plan", "device"},
     "cache": {"base", "host", "plan", "device", "region"},
     "zone": {"base", "host", "plan", "device", "region", "hugepage"},
-    "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
+    "telemetry": {"base", "host", "plan", "device", "region", "cache", "hugepage", "zone"},
+    "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone", "telemetry"},
 }
 # Floors that know no DPDK.
 WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}

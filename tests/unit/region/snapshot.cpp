@@ -70,7 +70,9 @@ TEST_F(DomainSnapshots, CountRegionsByTier)
     Region moved = *std::move(more);
     more.reset();
     expect_equal(domain.snapshot().resident, sum_of({&mine, &moved}));
-    { const Region gone = std::move(moved); }
+    {
+        const Region gone = std::move(moved);
+    }
     expect_equal(domain.snapshot().resident, sum_of({&mine}));
 }
 

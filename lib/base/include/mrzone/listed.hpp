@@ -31,8 +31,8 @@ class MRZ_API Roll {
     struct Entry {
         std::uint64_t number = 0;
         std::string name;
-        std::mutex mutex = {};    //!< Held by whoever looks at the object, and while it leaves.
-        void* object = nullptr;   //!< Null from the beginning of its end on.
+        std::mutex mutex = {};  //!< Held by whoever looks at the object, and while it leaves.
+        void* object = nullptr; //!< Null from the beginning of its end on.
     };
 
     //! The roll of this process at a place of its kind, made where there is none.

@@ -78,6 +78,32 @@ struct mrz_cache_counters {
     uint64_t mpt_misses;
 };
 
+/** What some regions are together. Does not grow. */
+struct mrz_tier_counts {
+    uint64_t regions;
+    uint64_t bytes;            /**< That they were named with. */
+    uint64_t pinned_bytes;     /**< In whole pages, counted once a region. */
+    uint64_t keys;             /**< Direct and indirect ones. */
+    uint64_t mtt_entries;      /**< Translation entries. */
+    uint64_t indirect_entries; /**< Entries of indirect keys. */
+};
+
+/** What is registered in a domain now. */
+struct mrz_domain_counts {
+    size_t struct_size;               /**< sizeof(struct mrz_domain_counts). */
+    uint64_t number;                  /**< Among the domains of this process; what telemetry calls it by. */
+    uint64_t closed;                  /**< 1 or 0. */
+    struct mrz_tier_counts arena;     /**< Regions of arenas, and of zones. */
+    struct mrz_tier_counts resident;  /**< Of those who made them by mrz_region_register(). */
+    struct mrz_tier_counts temporary; /**< Of caches. */
+    uint64_t looked_up;               /**< Regions that readers find. */
+    uint64_t looked_up_in_slots;      /**< Of these, by one load. */
+    uint64_t segments;                /**< That the others are searched in. */
+    uint64_t tables_waiting;          /**< Old ones that a reader may still be searching. */
+    uint64_t bytes_waiting;           /**< Theirs. */
+    uint64_t readers;
+};
+
 /**
  * Opens a domain on a device.
  * \param device its name, which never becomes another device; NULL or "any": the first device of the first driver
@@ -108,6 +134,9 @@ MRZ_API int mrz_domain_pins_again(const mrz_domain* domain);
 
 /** Fills in the counters. \return 0; -ENOTSUP if the device cannot tell: only one of software can. */
 MRZ_API int mrz_domain_cache_counters(const mrz_domain* domain, struct mrz_cache_counters* counters);
+
+/** Fills in \p counts, at the same cost whatever is registered. \return 0; -ENOTSUP (in a child of fork()). */
+MRZ_API int mrz_domain_snapshot(const mrz_domain* domain, struct mrz_domain_counts* counts);
 
 /**
  * Gives the domain back now, instead of when its last region is gone too. The handle is still to be given to
@@ -254,6 +283,20 @@ struct mrz_arena_info {
     uint64_t heap_ns;   /**< Make it memory of DPDK's heap. */
 };
 
+/** What an arena is made of now. */
+struct mrz_arena_counts {
+    size_t struct_size;             /**< sizeof(struct mrz_arena_counts). */
+    uint64_t number;                /**< Among the arenas of this process; what telemetry calls it by. */
+    uint64_t closed;                /**< 1 or 0. */
+    uint64_t windows;               /**< How many. */
+    uint64_t bytes;                 /**< Of all of them, without what the heap itself needs. */
+    uint64_t page_size;             /**< Bytes; 0 where there is no window. */
+    uint64_t node_plus_one;         /**< NUMA node that it was built for + 1; 0: any. */
+    uint64_t zones;                 /**< Of this process, alive. */
+    struct mrz_tier_counts regions; /**< In the domain that was asked for. What zones have of their own is not among
+                                        these, but among those of the domain's arenas. */
+};
+
 /**
  * Builds an arena; the EAL must be running.
  * \param name 1 to 31 characters; names the DPDK heap.
@@ -290,6 +333,13 @@ MRZ_API int mrz_arena_socket_id(const mrz_arena* arena);
 
 /** Fills in \p info. \return 0. */
 MRZ_API int mrz_arena_describe(const mrz_arena* arena, struct mrz_arena_info* info);
+
+/**
+ * Fills in \p counts. Waits while a window becomes memory of the heap.
+ * \param domain one of the arena's, whose regions are counted; NULL: none.
+ * \return 0; -EINVAL (the arena is not in that domain); -ENOTSUP (in a child of fork()).
+ */
+MRZ_API int mrz_arena_snapshot(const mrz_arena* arena, const mrz_domain* domain, struct mrz_arena_counts* counts);
 
 /**
  * Says what one key over each window costs, and why, a line a window. Parameters and return as mrz_domain_name().
@@ -365,6 +415,17 @@ MRZ_API int mrz_zone_explain(const mrz_zone* zone, char* text, size_t size);
 
 /** Deregisters what is the zone's own, and gives its memory back to the arena. */
 MRZ_API void mrz_zone_destroy(mrz_zone* zone);
+
+/* ---- Telemetry ------------------------------------------------------------------------------------------------- */
+
+/**
+ * Offers what arenas, domains, caches and page pools are, as /mrzone/… to the clients of DPDK's telemetry
+ * (dpdk-telemetry.py), until the process ends; the EAL must be running. Doing so again does nothing.
+ * \param text receives the path of the socket where clients connect; parameters and return as mrz_domain_name().
+ * \return as well: -ENODEV (no EAL); -ENOTSUP (it has no telemetry, as under --no-telemetry or in a secondary
+ * process).
+ */
+MRZ_API int mrz_telemetry_offer(char* text, size_t size);
 
 #ifdef __cplusplus
 }
