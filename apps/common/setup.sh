@@ -14,7 +14,8 @@ build_packages=(
     libdpdk-dev libnuma-dev liburing-dev
     libcli11-dev libfmt-dev libhugetlbfs-dev nlohmann-json3-dev
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2)
+# dpdk-dev has dpdk-telemetry.py.
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev)
 ci_packages=(clang-format clang-tidy git shellcheck)
 
 say() {

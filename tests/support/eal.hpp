@@ -7,6 +7,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,9 +16,12 @@ namespace mrz::test {
 
 class Eal {
   public:
+    //! Without telemetry, unless "--telemetry" is among the arguments.
     explicit Eal(std::vector<std::string> arguments)
     {
         arguments_ = {"test", "--lcores=0", "--no-pci", "--no-telemetry", "--log-level=*:error"};
+        if (std::find(arguments.begin(), arguments.end(), "--telemetry") != arguments.end())
+            std::erase(arguments_, "--no-telemetry");
         arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
         for (std::string& argument : arguments_)

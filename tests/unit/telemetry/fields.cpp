@@ -61,7 +61,7 @@ TEST(Fields, LeaveOutWhatIsNotKnown)
     EXPECT_FALSE(number(of_domain, "numa_node").has_value());
     EXPECT_FALSE(number(of_domain, "device_caches/mtt_hits").has_value());
     EXPECT_FALSE(number(fields_of(ArenaSnapshot{}), "node").has_value());
-    EXPECT_TRUE(number(fields_of(ArenaSnapshot{.node = 0}), "node").has_value());
+    EXPECT_TRUE(number(fields_of(ArenaSnapshot{.name = {}, .node = 0}), "node").has_value());
     EXPECT_FALSE(
         number(fields_of(CacheSnapshot{.budget_entries = CacheOptions::unlimited}), "budget_entries").has_value());
     EXPECT_EQ(number(fields_of(CacheSnapshot{.budget_entries = 5}), "budget_entries"), 5u);
