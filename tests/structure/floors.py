@@ -115,7 +115,7 @@ class Floors(unittest.TestCase):
 
     def test_lower_floors_know_no_dpdk(self):
         for floor in self.commands:
-            if floor in WITHOUT_DPDK | {"zone"}:
+            if floor in WITHOUT_DPDK | {"zone", "telemetry"}:
                 self.assertEqual(bool(found(*self.commands[floor], ["rte_eal.h"])), floor not in WITHOUT_DPDK,
                                  f"whether lib/{floor} can include <rte_eal.h>")
 
