@@ -79,6 +79,8 @@ TEST_F(MrzDemo, MovesDataUnderKeysThatAreChecked)
     // The adapter built what the kernel's rule promised, and ordinary memory does not fit its cache so well.
     EXPECT_EQ(object.at("arena").at("built_entries"), object.at("arena").at("mtt_entries"));
     EXPECT_EQ(object.at("dpdk").at("built_entries"), object.at("dpdk").at("mtt_entries"));
+    EXPECT_EQ(object.at("registered").at("arena").at("regions"), 3); // block, header page, zone
+    EXPECT_EQ(object.at("registered").at("resident").at("regions"), 0);
     EXPECT_EQ(object.at("plain").at("size"), 64_MiB);
     EXPECT_GT(object.at("plain").at("cache").at("misses"), 1000);
     EXPECT_LT(object.at("cache").at("misses"), 100);

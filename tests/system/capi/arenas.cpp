@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -84,6 +85,26 @@ mrz_region_info describe(const mrz_region* region)
     return info;
 }
 
+TEST_F(CArenas, AreNotOfferedToTelemetryWhereTheEalHasNone)
+{
+    with_domain([](mrz_domain*) {
+        EXPECT_EQ(mrz_telemetry_offer(nullptr, 0), -ENOTSUP);
+        EXPECT_THAT(mrz_last_error(), HasSubstr("--no-telemetry"));
+    });
+}
+
+TEST_F(CArenas, AreOfferedToTelemetryAtAPathThatIsSaid)
+{
+    const std::string prefix = "mrz-c-telemetry-" + std::to_string(getpid());
+    in_child([&] {
+        const Eal eal{{"--in-memory", "--telemetry", "--file-prefix=" + prefix}};
+        std::array<char, 256> path{};
+        EXPECT_GT(mrz_telemetry_offer(path.data(), path.size()), 0) << mrz_last_error();
+        EXPECT_EQ(path.data(), "/var/run/dpdk/" + prefix + "/dpdk_telemetry.v2");
+    });
+    std::filesystem::remove_all("/var/run/dpdk/" + prefix);
+}
+
 TEST_F(CArenas, SayWhatTheyAreMadeOf)
 {
     with_domain([](mrz_domain* domain) {
@@ -103,11 +124,36 @@ TEST_F(CArenas, SayWhatTheyAreMadeOf)
         EXPECT_EQ(info.size, 24_MiB);
         EXPECT_EQ(info.windows, 2u);
         EXPECT_GE(mrz_arena_socket_id(arena), 256);
+        mrz_arena_counts counts{};
+        counts.struct_size = sizeof counts;
+        ASSERT_EQ(mrz_arena_snapshot(arena, domain, &counts), 0) << mrz_last_error();
+        EXPECT_EQ(counts.closed, 0u);
+        EXPECT_EQ(counts.windows, 2u);
+        EXPECT_EQ(counts.bytes, 24_MiB);
+        EXPECT_EQ(counts.page_size, 2_MiB);
+        EXPECT_EQ(counts.node_plus_one, 0u);
+        EXPECT_EQ(counts.zones, 0u);
+        EXPECT_EQ(counts.regions.regions, 4u); // of each window block and header page
+        EXPECT_EQ(counts.regions.bytes, 28_MiB);
+        mrz_domain_counts in_domain{};
+        in_domain.struct_size = sizeof in_domain;
+        ASSERT_EQ(mrz_domain_snapshot(domain, &in_domain), 0) << mrz_last_error();
+        EXPECT_EQ(in_domain.arena.mtt_entries, counts.regions.mtt_entries);
+        EXPECT_EQ(in_domain.resident.regions, 0u);
+        ASSERT_EQ(mrz_arena_snapshot(arena, nullptr, &counts), 0) << mrz_last_error();
+        EXPECT_EQ(counts.regions.regions, 0u);
+        mrz_domain* other = nullptr;
+        ASSERT_EQ(mrz_domain_open("soft", &other), 0) << mrz_last_error();
+        EXPECT_EQ(mrz_arena_snapshot(arena, other, &counts), -EINVAL);
+        mrz_domain_destroy(other);
         std::array<char, 512> text{};
         EXPECT_GT(mrz_arena_explain(arena, text.data(), text.size()), 0);
         EXPECT_THAT(text.data(), HasSubstr("1 key, "));
         EXPECT_EQ(mrz_arena_close(arena), 0) << mrz_last_error();
         EXPECT_EQ(mrz_arena_grow(arena, 8_MiB), -EBADF);
+        ASSERT_EQ(mrz_arena_snapshot(arena, domain, &counts), 0) << mrz_last_error();
+        EXPECT_EQ(counts.closed, 1u);
+        EXPECT_EQ(counts.regions.regions, 0u);
         mrz_arena_destroy(arena);
     });
 }

@@ -121,10 +121,13 @@ TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
         std::memset(packet->buf_addr, 1, packet->buf_len);
         rte_pktmbuf_free(packet);
         EXPECT_EQ(errno_of([&] { arena.grow(2_MiB); }), ENOTSUP);
+        EXPECT_EQ(Arena::living(), (std::vector<Living>{{arena.number(), "data"}}));
+        EXPECT_EQ(Arena::snapshot_of(arena.number())->bytes, 32_MiB);
         attached.done();
         grown.wait();
         arena.refresh();
         EXPECT_EQ(arena.size(), 48_MiB);
+        EXPECT_EQ(arena.snapshot().windows, 2U);
         EXPECT_EQ(static_cast<std::byte*>(rte_memzone_lookup("second")->addr)[0], std::byte{0x33});
         arena.close();
         refreshed.done();

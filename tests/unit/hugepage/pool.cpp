@@ -71,6 +71,22 @@ TEST_F(PoolFiles, ANodeHasItsOwnCounts)
     EXPECT_EQ(pool.overcommit, 0U);
 }
 
+TEST_F(PoolFiles, OfAllPoolsTheMachinesComeBeforeTheNodes)
+{
+    files.write("/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 1000 kB\nNode 1 MemFree: 10 kB\n");
+    files.write("/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 1000 kB\nNode 2 MemFree: 10 kB\n");
+    write_pool("/sys/devices/system/node/node2/hugepages/hugepages-2048kB/", 7, 6, 0);
+    const std::size_t sizes[] = {2_MiB};
+    const std::vector<Pool> pools = read_pools(sizes, root);
+    ASSERT_EQ(pools.size(), 3U);
+    EXPECT_EQ(pools[0].node, std::nullopt);
+    EXPECT_EQ(pools[0].total, 100U);
+    EXPECT_EQ(pools[1].node, 1);
+    EXPECT_EQ(pools[1].total, 40U);
+    EXPECT_EQ(pools[2].node, 2);
+    EXPECT_EQ(pools[2].total, 7U);
+}
+
 TEST_F(PoolFiles, ASizeThatTheKernelLacksIsRefusedNamingThoseItHas)
 {
     try {
