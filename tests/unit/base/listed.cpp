@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace mrz::test {
 namespace {
 
 struct Thing {
-    explicit Thing(std::string name) : listed{std::in_place, *this, std::move(name)} {}
+    explicit Thing(const std::string& name) : listed{std::in_place, *this, name} {}
     ~Thing()
     {
         listed.reset();

@@ -62,7 +62,7 @@ template <class T>
 class Listed {
   public:
     //! From now on others may look at \p object. Throws std::bad_alloc.
-    Listed(T& object, std::string name) : roll_{roll()}, entry_{roll_.add(&object, std::move(name))} {}
+    Listed(T& object, const std::string& name) : roll_{roll()}, entry_{roll_.add(&object, name)} {}
     Listed(const Listed&) = delete;
     Listed& operator=(const Listed&) = delete;
     ~Listed() { end(); }
