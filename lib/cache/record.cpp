@@ -127,6 +127,7 @@ void Registry::remove(CacheState& state) noexcept
 
 void Registry::take_out(CacheState& state) noexcept
 {
+    state.leave_list(); // whoever looks at it looks at its records
     states_.remove(&state);
     for (Record* record = state.records().head_.exchange(nullptr); record != nullptr;) {
         Record* const next = record->next_;

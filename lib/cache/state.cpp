@@ -56,7 +56,6 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
         listed_.emplace(*this, domain_.name());
         start_thread();
     } catch (...) {
-        listed_.reset();
         Registry::get().remove(*this);
         throw;
     }
@@ -64,7 +63,6 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
 
 CacheState::~CacheState()
 {
-    listed_.reset();
     Registry::get().remove(*this);
 }
 

@@ -118,6 +118,8 @@ class CacheState {
     [[nodiscard]] bool forked() const noexcept { return (gate_.load() & forked_bit) != 0; }
     void become_orphan() noexcept { orphaned_ = true; }
     [[nodiscard]] bool orphaned() const noexcept { return orphaned_; }
+    //! From now on nobody without a handle looks at it; waits for who does.
+    void leave_list() noexcept { listed_.reset(); }
     //! Something that ended may not be in use any more.
     void note_release() noexcept;
     //! @}
