@@ -27,7 +27,7 @@ SEES = {
     "region": {"base", "host", "plan", "device"},
     "cache": {"base", "host", "plan", "device", "region"},
     "zone": {"base", "host", "plan", "device", "region", "hugepage"},
-    "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone"},
+    "capi": {"base", "host", "plan", "device", "region", "cache", "hugepage", "zone"},
 }
 # Floors that know no DPDK.
 WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}
