@@ -145,6 +145,8 @@ void CacheState::shut() noexcept
     stop_.store(true);
     ring();
     thread_.join();
+    // Not with the state, whose last lease may be released in a callback of DPDK's.
+    dpdk_.reset();
 }
 
 } // namespace mrz

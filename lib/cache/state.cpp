@@ -51,6 +51,7 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     rows_.reserve(options_.keys);
     published_ = std::make_unique<cache::Table>();
     table_.store(published_.get());
+    dpdk_.emplace(static_cast<cache::DpdkListener&>(*this));
     id_ = Registry::get().add(*this);
     try {
         start_thread();

@@ -6,6 +6,7 @@
 //! there are holds the lock, though not while he registers. The control thread deregisters.
 #pragma once
 
+#include "dpdk_memory.hpp"
 #include "mark.hpp"
 #include "range.hpp"
 #include "record.hpp"
@@ -89,7 +90,7 @@ struct Wanted {
 
 } // namespace cache
 
-class CacheState {
+class CacheState final : private cache::DpdkListener {
   public:
     CacheState(const Domain& domain, const CacheOptions& options);
     CacheState(const CacheState&) = delete;
@@ -98,7 +99,7 @@ class CacheState {
 
     [[nodiscard]] Lease lease(std::span<std::byte> memory, Access access);
     [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
-    void invalidate(std::span<const std::byte> memory) noexcept;
+    void invalidate(std::span<const std::byte> memory) noexcept override;
     void set_pending(bool pending) noexcept;
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
@@ -154,6 +155,10 @@ class CacheState {
     void register_all(std::span<cache::Wanted> wanted);
     void register_some(std::span<cache::Wanted> wanted);
     void register_one(cache::Wanted& wanted);
+    //! A region that is not told of what happens to its memory is for those alone who wait for it now.
+    void watch_over(cache::Wanted& wanted);
+    //! Whether a region of it, which has its place already, may be kept.
+    [[nodiscard]] bool is_told_of(const cache::Range& range) const;
     [[nodiscard]] bool merging_saves(const cache::Wanted& wanted) const;
     void narrow(cache::Wanted& wanted);
 
@@ -234,6 +239,7 @@ class CacheState {
     std::atomic<bool> stop_ = false;
     Clock::time_point next_deregistration_ = {};
     std::thread thread_;
+    std::optional<cache::DpdkListening> dpdk_;
 };
 
 //! Requests on their way to leases.
