@@ -124,6 +124,11 @@ struct CacheSnapshot {
 //! was ever leased, says so by invalidate() before the addresses are used again; else a later lease may be for what
 //! was there.
 //!
+//! Of memory that DPDK took from the kernel itself, in any process, DPDK tells when it gives it back, and what leaves
+//! an external heap is forgotten, too. Such memory must not be leased any more once it was freed. rte_eal_cleanup()
+//! takes it away without a word: what has leased it is closed before. A cache is neither made, closed nor destroyed
+//! in a callback of DPDK's memory events.
+//!
 //! Has one thread, "mrz-cache", that deregisters. Belongs to the process that made it: in a child of fork() it
 //! throws Error (unsupported, ENOTSUP), and destroying it or its leases does nothing.
 class MRZ_API Cache {
