@@ -231,6 +231,12 @@ MRZ_API void mrz_reader_destroy(mrz_reader* reader);
 /*
  * A cache registers what is asked for, and keeps it for the next who asks until its room is needed; the least
  * recently used goes first. A lease is a use of one of its regions, and holds it.
+ *
+ * A cache believes that memory stays as it is mapped. Who unmaps, moves or discards memory of which a part was ever
+ * leased says so by mrz_cache_invalidate() before the addresses are used again. Of memory that DPDK took from the
+ * kernel itself DPDK tells when it gives it back; it must not be leased any more once it was freed.
+ * rte_eal_cleanup() takes it away without a word: caches that have leased it are closed before. They are neither
+ * made, closed nor destroyed in a callback of DPDK's memory events.
  */
 
 /** As merge_up_to: nothing is merged, or rounded further than to pages of the machine. */
@@ -268,8 +274,8 @@ struct mrz_cache_info {
 };
 
 /**
- * A use of a region of a cache, in memory of the caller's: while it lives the keys work and the memory is pinned. All
- * zero it holds nothing. It may be copied, as a file descriptor may; one of the copies is to be released, and the
+ * A use of a region of a cache, in memory of the caller's: while it lives the keys work and the memory is pinned.
+ * All zero it holds nothing. It may be copied, as a file descriptor may; one of the copies is to be released, and the
  * others are worth nothing then. It may live longer than its cache, and any one thread may use or release it.
  */
 struct mrz_lease {
@@ -290,21 +296,23 @@ struct mrz_lease_request {
 };
 
 /**
- * Makes a cache, which has one thread, "mrz-cache", that deregisters. \param options NULL: as all zero. \param out to
- * be given to mrz_cache_destroy(). Belongs to this process: in a child of fork() its calls give -ENOTSUP. \return 0;
- * -EINVAL (an option out of its range), -E2BIG (options of a newer library); -EMFILE, -ENFILE, -EAGAIN (no descriptor
- * or thread is to be had); -EPERM (membarrier was granted before and is refused now).
+ * Makes a cache. It has one thread, "mrz-cache", that deregisters.
+ * \param options NULL: as all zero.
+ * \param out to be given to mrz_cache_destroy(). Belongs to this process: in a child of fork() calls give -ENOTSUP.
+ * \return 0; -EINVAL (an option out of its range), -E2BIG (options of a newer library); -EMFILE, -ENFILE, -EAGAIN (no
+ *         descriptor or thread is to be had); -EPERM (membarrier was granted before and is refused now).
  */
 MRZ_API int mrz_cache_create(const mrz_domain* domain, const struct mrz_cache_options* options, mrz_cache** out);
 
 /**
  * Gives a use of a region that covers \p length bytes at \p address with at least the rights \p access. A hit takes
  * no lock and allocates nothing. Ranges without a remote right are rounded to whole pages and may be merged; any
- * remote right gets exactly the range. The memory must stay mapped until the lease is released. It goes away
- * afterwards? mrz_cache_invalidate() tells. \param access enum mrz_access, combined. \param lease becomes all zero on
- * failure. What it held before is not released. \return 0; -ENOBUFS (leased regions fill the budget); -E2BIG (more
- * than the whole budget); -EBADF (the cache or its domain is closed); -ENOTSUP (in a child of fork()); and as
- * mrz_region_register(). Where a limit refuses, idle regions are given up and it is tried once more before.
+ * remote right gets exactly the range. The memory must stay mapped until the lease is released.
+ * \param access enum mrz_access, combined.
+ * \param lease becomes all zero on failure. What it held before is not released.
+ * \return 0; -ENOBUFS (leased regions fill the budget); -E2BIG (more than the whole budget); -EBADF (the cache or its
+ *         domain is closed); -ENOTSUP (in a child of fork()); and as mrz_region_register(). Where a limit refuses,
+ *         idle regions are given up and it is tried once more before.
  */
 MRZ_API int mrz_lease_acquire(mrz_cache* cache, void* address, uint64_t length, uint32_t access,
                               struct mrz_lease* lease);
@@ -321,13 +329,13 @@ MRZ_API int mrz_lease_acquire_all(mrz_cache* cache, const struct mrz_lease_reque
 
 /**
  * Ends the use; poll the completions of what was posted with its keys before. The lease becomes all zero. Does
- * nothing for NULL, and for one that holds nothing. Never fails or waits.
+ * nothing for NULL, and for one that holds nothing.
  */
 MRZ_API void mrz_lease_release(struct mrz_lease* lease);
 
 /**
  * \return the rights of its region, enum mrz_access combined: at least what was asked for, and nothing remote that
- * was not. 0 for NULL, and for one that holds nothing.
+ *         was not; 0 for NULL, and for one that holds nothing.
  */
 MRZ_API uint32_t mrz_lease_access(const struct mrz_lease* lease);
 
@@ -357,8 +365,9 @@ MRZ_API int mrz_cache_snapshot(const mrz_cache* cache, struct mrz_cache_info* in
 
 /**
  * Deregisters all and ends the thread. The handle is still to be given to mrz_cache_destroy(). Closing again does
- * nothing. Excludes all other calls. \return 0; -EBUSY (there are leases, which the text counts), and then nothing
- * has changed but that idle regions may be gone; -ENOTSUP (in a child of fork()).
+ * nothing. Excludes all other calls on the cache.
+ * \return 0; -EBUSY (there are leases, which the text counts), and then nothing has changed but that idle regions may
+ *         be gone; -ENOTSUP (in a child of fork()).
  */
 MRZ_API int mrz_cache_close(mrz_cache* cache);
 
