@@ -24,8 +24,8 @@ class DpdkListener {
     DpdkListener(const DpdkListener&) = delete;
     DpdkListener& operator=(const DpdkListener&) = delete;
 
-    //! This memory goes. Takes no lock under which anything of DPDK is called.
-    virtual void invalidate(std::span<const std::byte> memory) noexcept = 0;
+    //! This memory goes, or DPDK forgets it. Takes no lock under which anything of DPDK is called.
+    virtual void note_gone(std::span<const std::byte> memory) noexcept = 0;
 
   protected:
     ~DpdkListener() = default;

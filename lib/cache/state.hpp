@@ -99,7 +99,7 @@ class CacheState final : private cache::DpdkListener {
 
     [[nodiscard]] Lease lease(std::span<std::byte> memory, Access access);
     [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
-    void invalidate(std::span<const std::byte> memory) noexcept override;
+    void invalidate(std::span<const std::byte> memory) noexcept;
     void set_pending(bool pending) noexcept;
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
@@ -195,6 +195,9 @@ class CacheState final : private cache::DpdkListener {
     void work() noexcept;
     void deregister_some(Lock& lock) noexcept;
     void sleep(Lock& lock, std::optional<Clock::time_point> until) const noexcept;
+
+    // ---- The watch (watching.cpp)
+    void note_gone(std::span<const std::byte> memory) noexcept override;
 
     // What hits read, and nobody writes often.
     alignas(128) std::atomic<std::uint64_t> gate_ = 0; // how often pending was raised, and bits; hits need 0
