@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The thread that deregisters, and what wakes it.
+#include "signals.hpp"
 #include "state.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -90,11 +92,31 @@ void CacheState::work() noexcept
             collect_ended();
         if (!dying_.empty())
             deregister_some(lock);
-        else if (stop_.load())
+        else if (stop_.load()) {
+            sweep(lock);
             return;
-        else
-            sleep(lock, {});
+        } else {
+            sweep(lock);
+            if (dying_.empty() && !some_ended_.load() && !stop_.load())
+                sleep(lock, {});
+        }
     }
+}
+
+void CacheState::sweep(Lock& lock)
+{
+    const std::uint64_t gone = deregistered_ - swept_at_;
+    // It costs a look at all regions, so some have to go before.
+    if (!listening_ || gone == 0 || gone < used_.keys / 4)
+        return;
+    swept_at_ = deregistered_;
+    lock.unlock();
+    try {
+        listening_->watcher().sweep();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+        // They stay under watch, which costs who unmaps them some time.
+    }
+    lock.lock();
 }
 
 void CacheState::deregister_some(Lock& lock) noexcept

@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! Making regions, while nobody is kept from anything.
+#include "signals.hpp"
 #include "state.hpp"
 
 #include <algorithm>
 #include <exception>
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 namespace mrz {
 
 using cache::Wanted;
-
-namespace cache {
-
-SignalsBlocked::SignalsBlocked() noexcept
-{
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-}
-
-SignalsBlocked::~SignalsBlocked()
-{
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-} // namespace cache
 
 // Whether one region over all costs less than those there with one more. It is only asked; what is registered then is
 // planned from the frames as they are pinned.
@@ -52,6 +36,11 @@ bool CacheState::merging_saves(const Wanted& wanted) const
     }
 }
 
+bool CacheState::is_told_of(const cache::Range& range) const
+{
+    return options_.watch == Watch::none || (listening_ && listening_->watcher().cover(range));
+}
+
 void CacheState::narrow(Wanted& wanted)
 {
     const std::scoped_lock guard{mutex_};
@@ -68,8 +57,9 @@ void CacheState::narrow(Wanted& wanted)
 
 void CacheState::register_one(Wanted& wanted)
 {
+    // Before anything is read of the memory: what happens to it from then on is told.
     if (wanted.range != wanted.asked) {
-        if (wanted.neighbours_cost == 0 || merging_saves(wanted))
+        if (is_told_of(wanted.range) && (wanted.neighbours_cost == 0 || merging_saves(wanted)))
             try {
                 wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access);
                 return;
@@ -77,6 +67,8 @@ void CacheState::register_one(Wanted& wanted)
             }
         narrow(wanted);
     }
+    if (!is_told_of(wanted.asked) && marks_[wanted.index].change(cache::Mark::Is::on_its_way, cache::Mark::Is::ended))
+        unkept_.fetch_add(1);
     wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access);
 }
 

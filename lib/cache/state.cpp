@@ -51,6 +51,7 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     rows_.reserve(options_.keys);
     published_ = std::make_unique<cache::Table>();
     table_.store(published_.get());
+    start_watch();
     id_ = Registry::get().add(*this);
     try {
         start_thread();
@@ -63,6 +64,29 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
 CacheState::~CacheState()
 {
     Registry::get().remove(*this);
+}
+
+void CacheState::start_watch()
+{
+    if (options_.watch == Watch::none)
+        return;
+    try {
+        listening_.emplace(static_cast<cache::Listener&>(*this));
+    } catch (const Error& error) {
+        if (options_.watch == Watch::userfaultfd)
+            throw;
+        log_once(Severity::warning, std::string{"cache: nobody tells what memory goes away, so it is registered for "
+                                                "each lease, and nothing is kept: "} +
+                                        error.what());
+    }
+}
+
+void CacheState::list_ranges(std::vector<cache::Range>& ranges) const
+{
+    const std::uint32_t places = places_.load();
+    for (std::uint32_t index = 0; index < places; ++index)
+        if (marks_[index].is() != Mark::Is::vacant)
+            ranges.push_back(marks_[index].range());
 }
 
 void CacheState::invalidate(std::span<const std::byte> memory) noexcept
@@ -99,9 +123,11 @@ CacheSnapshot CacheState::snapshot() const
                       .invalidations = invalidations_.load(),
                       .waits = waits_,
                       .deregistered = deregistered_,
+                      .unkept = unkept_.load(),
                       .keys = used_.keys,
                       .bytes = used_.bytes,
-                      .entries = used_.entries};
+                      .entries = used_.entries,
+                      .watched = listening_.has_value()};
     records_.for_each([&](const Record& record) {
         now.hits += record.hits();
         record.for_each_held([&](const Holding*) { ++now.leases; });

@@ -10,6 +10,7 @@
 #include "range.hpp"
 #include "record.hpp"
 #include "table.hpp"
+#include "watch.hpp"
 
 #include <mrzone/cache.hpp>
 #include <mrzone/file_descriptor.hpp>
@@ -19,8 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include <signal.h>
 
 namespace mrz {
 namespace cache {
@@ -62,18 +61,6 @@ constexpr Range whole_pages(const Range& range, std::size_t page) noexcept
 Range range_of(std::span<const std::byte> memory) noexcept;
 std::span<std::byte> bytes_of(const Range& range) noexcept;
 
-//! Blocks all signals for this thread, so that threads it starts get none.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() noexcept;
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-    ~SignalsBlocked();
-
-  private:
-    sigset_t before_;
-};
-
 //! A region, or a place for one.
 struct Holding {
     std::uint32_t index = 0;
@@ -100,7 +87,7 @@ struct Wanted {
 
 } // namespace cache
 
-class CacheState {
+class CacheState final : private cache::Listener {
   public:
     CacheState(const Domain& domain, const CacheOptions& options);
     CacheState(const CacheState&) = delete;
@@ -109,8 +96,8 @@ class CacheState {
 
     [[nodiscard]] Lease lease(std::span<std::byte> memory, Access access);
     [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
-    void invalidate(std::span<const std::byte> memory) noexcept;
-    void set_pending(bool pending) noexcept;
+    void invalidate(std::span<const std::byte> memory) noexcept override;
+    void set_pending(bool pending) noexcept override;
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
     void close();
@@ -163,6 +150,8 @@ class CacheState {
     void register_all(std::span<cache::Wanted> wanted);
     void register_some(std::span<cache::Wanted> wanted);
     void register_one(cache::Wanted& wanted);
+    //! Whether a region of it, which has its place already, may be kept.
+    [[nodiscard]] bool is_told_of(const cache::Range& range) const;
     [[nodiscard]] bool merging_saves(const cache::Wanted& wanted) const;
     void narrow(cache::Wanted& wanted);
 
@@ -195,10 +184,15 @@ class CacheState {
 
     // ---- The control thread (control.cpp)
     void start_thread();
+    //! Lets go of mappings in which there is nothing any more, if there may be many.
+    void sweep(Lock& lock);
     void ring() noexcept; // wakes it
     void work() noexcept;
     void deregister_some(Lock& lock) noexcept;
     void sleep(Lock& lock, std::optional<Clock::time_point> until) const noexcept;
+
+    void start_watch();
+    void list_ranges(std::vector<cache::Range>& ranges) const override;
 
     // What hits read, and nobody writes often.
     alignas(128) std::atomic<std::uint64_t> gate_ = 0; // how often pending was raised, and bits; hits need 0
@@ -237,12 +231,15 @@ class CacheState {
     std::uint64_t waits_ = 0;
     std::uint64_t deregistered_ = 0;
     std::atomic<std::uint64_t> invalidations_ = 0;
+    std::atomic<std::uint64_t> unkept_ = 0;
 
     FileDescriptor bell_;
     std::atomic<bool> some_ended_ = false;
     std::atomic<bool> stop_ = false;
     Clock::time_point next_deregistration_ = {};
+    std::uint64_t swept_at_ = 0; // deregistered_ then
     std::thread thread_;
+    std::optional<cache::Listening> listening_; // goes first
 };
 
 //! Requests on their way to leases.

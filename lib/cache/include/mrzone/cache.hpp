@@ -23,6 +23,13 @@ struct Holding;
 struct Slot;
 } // namespace cache
 
+//! Who tells a cache that memory is no longer what it was.
+enum class Watch {
+    automatic,   //!< userfaultfd, where it is to be had.
+    userfaultfd, //!< The kernel; without it there is no cache.
+    none,        //!< The application, by Cache::invalidate(), and before the memory's addresses are used again.
+};
+
 struct CacheOptions {
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
@@ -43,6 +50,7 @@ struct CacheOptions {
     //! Bytes and regions a second, from 1 on.
     std::uint64_t deregister_bytes = 16_GiB;
     std::uint64_t deregister_keys = 100'000;
+    Watch watch = Watch::automatic;
     //! Threads that register a batch, the caller's among them, for the duration of the call; from 1 on.
     unsigned batch_threads = 2;
 };
@@ -101,11 +109,13 @@ struct CacheSnapshot {
     std::uint64_t invalidations = 0; //!< Regions that invalidate() ended.
     std::uint64_t waits = 0;         //!< Times that a caller waited for deregistration.
     std::uint64_t deregistered = 0;  //!< Regions.
+    std::uint64_t unkept = 0;        //!< Regions made for one lease alone, since nobody tells of their memory.
     std::size_t leases = 0;          //!< Now.
     std::size_t regions = 0;         //!< Now, those in use and idle ones: what a lease can be had of at once.
     std::size_t keys = 0;      //!< Regions now that count against the budget: those above, and those on their way.
     std::size_t bytes = 0;     //!< That count against the budget now.
     std::uint64_t entries = 0; //!< That count against the budget now.
+    bool watched = false;      //!< Whether the kernel tells of memory that goes away.
 };
 
 //! Regions of a domain on demand.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Which memory is watched.
+#include "watch.hpp"
+
+#include <mrzone/base.hpp>
+#include <mrzone/host.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace mrz::cache {
+
+// From the moment at which all of the range is seen to be in watched mappings, whatever happens to a part of it is
+// told. What is not watched goes and comes without a word, so it is not enough that the mappings were put under
+// watch: between looking where they are and doing it, a part may have been missing, and come later.
+bool Watcher::cover(const Range& range)
+{
+    static constexpr std::size_t base_page = 4096;
+    const Range pages{range.begin / base_page * base_page, (range.end + base_page - 1) / base_page * base_page};
+    const std::scoped_lock guard{mutex_};
+    if (!is_known(pages) || !userfault_.is_watched(pages))
+        if (!watch_mappings(pages) || !userfault_.is_watched(pages))
+            return false;
+    return !was_discarded(pages);
+}
+
+bool Watcher::is_known(const Range& pages) const
+{
+    const std::scoped_lock guard{short_};
+    return std::ranges::any_of(mappings_,
+                               [&](const Mapping& mapping) { return !mapping.torn && mapping.range.covers(pages); });
+}
+
+bool Watcher::was_discarded(const Range& pages) const
+{
+    const std::scoped_lock guard{short_};
+    const auto now = Clock::now();
+    return std::ranges::any_of(discarded_,
+                               [&](const Discarded& one) { return one.until > now && one.range.overlaps(pages); });
+}
+
+// Whole mappings: a part would be cut off to be a mapping of its own, and their number is limited.
+bool Watcher::watch_mappings(const Range& pages)
+{
+    const auto found = host::mapped_memory(reinterpret_cast<const void*>(pages.begin), pages.length());
+    if (!found)
+        return false;
+    for (const host::MappedMemory& there : *found) {
+        // shmdt(2) tells nobody (ipc/shm.c unmaps without a list for events).
+        if (there.name.starts_with("/SYSV"))
+            return false;
+        std::list<Mapping> added{{.range = {there.begin, there.end}}};
+        {
+            const std::scoped_lock guard{short_}; // first, so that it is torn by what happens from now on
+            mappings_.splice(mappings_.begin(), added);
+        }
+        const Range& range = mappings_.front().range;
+        const bool watched = userfault_.watch(range);
+        const int error = errno;
+        std::list<Mapping> old;
+        {
+            const std::scoped_lock guard{short_};
+            for (auto one = mappings_.begin(); one != mappings_.end();) {
+                const auto next = std::next(one);
+                const bool itself = one == mappings_.begin();
+                if (itself ? !watched : watched && range.covers(one->range))
+                    old.splice(old.end(), mappings_, one);
+                one = next;
+            }
+        }
+        if (!watched) {
+            log_once(Severity::warning, "cache: memory at " + format_hex(there.begin) + " cannot be watched (" +
+                                            std::strerror(error) +
+                                            (error == EBUSY ? ": somebody else's userfaultfd does" : "") +
+                                            "), so it is registered for each lease, and not kept");
+            return false;
+        }
+    }
+    return !found->empty();
+}
+
+void Watcher::sweep()
+{
+    const std::scoped_lock guard{mutex_};
+    std::vector<Range> wanted;
+    // A range is listed before it is asked for here, which nobody does now.
+    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
+        listener->list_ranges(wanted);
+    std::ranges::sort(wanted, {}, &Range::begin);
+    // The farthest end of all that begin there or before.
+    for (std::size_t i = 1; i < wanted.size(); ++i)
+        wanted[i].end = std::max(wanted[i].end, wanted[i - 1].end);
+    const auto is_wanted = [&](const Range& mapping) {
+        const auto after = std::ranges::lower_bound(wanted, mapping.end, {}, &Range::begin);
+        return after != wanted.begin() && std::prev(after)->end > mapping.begin;
+    };
+    std::list<Mapping> old;
+    {
+        const std::scoped_lock lists{short_};
+        for (auto one = mappings_.begin(); one != mappings_.end();) {
+            const auto next = std::next(one);
+            if (!is_wanted(one->range))
+                old.splice(old.end(), mappings_, one);
+            one = next;
+        }
+    }
+    for (const Mapping& mapping : old)
+        userfault_.unwatch(mapping.range);
+}
+
+std::size_t Watcher::mappings() const
+{
+    const std::scoped_lock guard{short_};
+    return mappings_.size();
+}
+
+} // namespace mrz::cache
