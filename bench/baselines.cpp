@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! What other figures are put beside.
-#include "subject.hpp"
+#include "each_use.hpp"
 
 #include <mutex>
 
@@ -13,15 +13,15 @@ namespace {
 void mutex(benchmark::State& state)
 {
     std::mutex lock;
-    for ([[maybe_unused]] auto iteration : state) {
+    time_each(state, [&](std::size_t) {
         lock.lock();
         benchmark::ClobberMemory();
         lock.unlock();
-    }
+    });
 }
 
 [[maybe_unused]] const bool subjects = [] {
-    benchmark::RegisterBenchmark("baseline/mutex", mutex)->MinTime(0.05);
+    benchmark::RegisterBenchmark("baseline/mutex", mutex)->Apply(many_uses);
     return true;
 }();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The temporary tier: a lease of a region that is there, of one that is not, and of one for which another has to go.
+#include "each_use.hpp"
 #include "machine.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
@@ -66,9 +67,7 @@ void hit(benchmark::State& state, std::size_t regions, bool another)
             }};
         while (!started)
             std::this_thread::yield();
-        std::size_t at = 0;
-        for ([[maybe_unused]] auto iteration : state)
-            use(at++);
+        time_each(state, use);
         stop = true;
     });
 }
@@ -137,7 +136,7 @@ void each_time(benchmark::State& state)
             benchmark::RegisterBenchmark(
                 ("cache/hit/" + std::to_string(regions) + (another ? "/two_threads" : "")).c_str(), hit, regions,
                 another)
-                ->MinTime(0.05);
+                ->Apply(many_uses);
     benchmark::RegisterBenchmark("cache/miss", miss)->MinTime(0.05)->UseRealTime();
     benchmark::RegisterBenchmark("cache/churn", churn)->MinTime(0.05)->UseRealTime();
     benchmark::RegisterBenchmark("cache/each_time", each_time)->MinTime(0.05)->UseRealTime();

@@ -5,6 +5,8 @@
 //! looks seldom (membarrier(2)). Private to this floor.
 #pragma once
 
+#include <mrzone/base.hpp>
+
 #include <atomic>
 
 namespace mrz::cache {
@@ -14,7 +16,7 @@ namespace mrz::cache {
 void prepare_barrier();
 
 //! Whether publish() needs no fence; the same for as long as the process lives.
-extern bool one_sided;
+extern bool one_sided MRZ_HIDDEN;
 
 //! Stores \p value so that what this thread loads (in the single order) afterwards is not older than the store. The
 //! other side stores its word, calls everybody_published(), and loads \p where, all in the single order.

@@ -78,11 +78,6 @@ Cache::~Cache()
     cache::Registry::get().orphan(*state);
 }
 
-Lease Cache::lease(std::span<std::byte> memory, Access access)
-{
-    return state_->lease(memory, access);
-}
-
 std::vector<Lease> Cache::lease_all(std::span<const LeaseRequest> requests)
 {
     return state_->lease_all(requests);

@@ -7,6 +7,7 @@
 namespace mrz {
 
 using cache::Entry;
+using cache::Mark;
 using cache::Range;
 using cache::Record;
 using cache::Registry;
@@ -25,6 +26,31 @@ Record& CacheState::record()
 Slot* CacheState::hold(Record& record, const Range& range, Access access, bool gated)
 {
     Slot& slot = record.vacant();
+    std::uint32_t& hint = record.hint(range.begin);
+    std::uint64_t word = marks_[hint].word();
+    if (Mark::is(word) != Mark::Is::alive || !marks_[hint].serves(range, access)) {
+        const auto found = search(record, range, access);
+        if (!found)
+            return nullptr;
+        hint = *found;
+        word = marks_[hint].word();
+        if (Mark::is(word) != Mark::Is::alive || !marks_[hint].serves(range, access))
+            return nullptr;
+    }
+    const std::uint32_t index = hint;
+    cache::publish(slot.held, static_cast<const cache::Holding*>(&holdings_[index]));
+    // In this order: who clears the gate's mark has ended before what was not to be leased.
+    const bool open = !gated || gate_.load() == 0;
+    if (open && marks_[index].word() == word) [[likely]] { // then it was the same when its range was read
+        record.note_use(index, epoch_.load(std::memory_order_relaxed));
+        return &slot;
+    }
+    cache::let_go(slot);
+    return nullptr;
+}
+
+std::optional<std::uint32_t> CacheState::search(Record& record, const Range& range, Access access) const
+{
     const Table* table = nullptr;
     do {
         table = table_.load();
@@ -32,22 +58,11 @@ Slot* CacheState::hold(Record& record, const Range& range, Access access, bool g
     } while (table_.load() != table);
     const Entry* const entry = cache::is_remote(access) ? table->find_exact(range.begin, range.end, access)
                                                         : &table->find_local(range.begin, access);
-    if (entry == nullptr || entry->end < range.end) {
-        record.table.store(nullptr, std::memory_order_release);
-        return nullptr;
-    }
-    const std::uint32_t index = entry->index;
-    const std::uint64_t word = entry->word;
+    std::optional<std::uint32_t> found;
+    if (entry != nullptr && entry->end >= range.end)
+        found = entry->index;
     record.table.store(nullptr, std::memory_order_release);
-    cache::publish(slot.held, static_cast<const cache::Holding*>(&holdings_[index]));
-    // In this order: who clears the gate's mark has ended before what was not to be leased.
-    const bool open = !gated || gate_.load() == 0;
-    if (open && marks_[index].word() == word) [[likely]] {
-        record.note_use(index, epoch_.load(std::memory_order_relaxed));
-        return &slot;
-    }
-    cache::let_go(slot);
-    return nullptr;
+    return found;
 }
 
 Lease CacheState::make_lease(Slot& slot, std::span<std::byte> memory) noexcept
@@ -72,6 +87,11 @@ void CacheState::wait_at_gate() const
                          .remedy = "make another"}};
         gate_.wait(gate);
     }
+}
+
+Lease Cache::lease(std::span<std::byte> memory, Access access)
+{
+    return state_->lease(memory, access); // here, to be one function with what it calls
 }
 
 Lease CacheState::lease(std::span<std::byte> memory, Access access)

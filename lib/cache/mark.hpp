@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! Whether a region may be leased: one word that hits read, and that anybody may take the permission from. Private to
-//! this floor.
+//! What a region is of, and whether it may be leased: words that hits read, and by which anybody may take the
+//! permission away. Private to this floor.
 #pragma once
 
 #include "range.hpp"
@@ -26,15 +26,20 @@ class alignas(32) Mark {
     };
     static Is is(std::uint64_t word) noexcept { return Is{word & 7}; }
 
-    //! For hits: as long as this is an Entry's word, the region is that one, and alive.
+    //! As long as this is the same, so is the region, and what is said of it.
     [[nodiscard]] std::uint64_t word() const noexcept { return word_.load(); }
     [[nodiscard]] Is is() const noexcept { return is(word()); }
     [[nodiscard]] Range range() const noexcept { return {begin_.load(), end_.load()}; }
+    [[nodiscard]] bool serves(const Range& range, Access access) const noexcept
+    {
+        return cache::serves(this->range(), access_.load(), range, access);
+    }
 
     //! A region comes: from now on end_if_touching() finds it.
-    void begin(const Range& range) noexcept
+    void begin(const Range& range, Access access) noexcept
     {
         narrow(range);
+        access_.store(access);
         word_.store(((word() >> 3) + 1) << 3 | static_cast<std::uint64_t>(Is::on_its_way));
     }
     //! The region on its way will be a smaller one.
@@ -73,6 +78,7 @@ class alignas(32) Mark {
     std::atomic<std::uint64_t> word_ = 0; // how many regions were here, and what this one is
     std::atomic<std::uintptr_t> begin_ = 0;
     std::atomic<std::uintptr_t> end_ = 0;
+    std::atomic<Access> access_ = Access::local_read;
 };
 
 } // namespace mrz::cache

@@ -157,7 +157,7 @@ void CacheState::start(std::span<Wanted> wanted) noexcept
         holding.charge = cache::charge_of(one.range);
         used_ += holding.charge;
         on_their_way_.push_back(one.index); // as all these vectors, of reserved room
-        marks_[one.index].begin(one.range);
+        marks_[one.index].begin(one.range, one.access);
     }
 }
 

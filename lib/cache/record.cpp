@@ -4,6 +4,7 @@
 #include "state.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <new>
 
@@ -23,8 +24,12 @@ void Record::fill(Chunk& chunk, std::size_t size)
     chunk.size = size;
 }
 
-void Record::reserve_epochs(std::size_t regions)
+void Record::reserve(std::size_t regions)
 {
+    // Few regions share a place, and all hints stay in the processor's nearest caches.
+    const unsigned bits = std::clamp<unsigned>(static_cast<unsigned>(std::bit_width(4 * regions)), 6, 12);
+    hints_.assign(std::size_t{1} << bits, 0);
+    hint_shift_ = static_cast<int>(64 - bits);
     // Zero pages that take no memory until they are used.
     epochs_.reset(static_cast<std::atomic<std::uint32_t>*>(std::calloc(regions, sizeof epochs_[0])));
     if (!epochs_)
@@ -161,7 +166,7 @@ Record& Registry::record_of(CacheState& state, std::size_t regions)
             ++made;
         }
         found = spare_.back();
-        found->reserve_epochs(regions);
+        found->reserve(regions);
         spare_.pop_back();
         found->state_ = &state;
         found->cache_ = state.id();

@@ -6,6 +6,8 @@
 
 #include "barrier.hpp"
 
+#include <mrzone/base.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +55,11 @@ class alignas(128) Record {
     {
         epochs_[index].store(epoch, std::memory_order_relaxed);
     }
+    //! Which region was the last to serve the page at \p address, or one that shares this place with it.
+    [[nodiscard]] std::uint32_t& hint(std::uintptr_t address) noexcept
+    {
+        return hints_[(address >> 12) * 0x9e3779b97f4a7c15 >> hint_shift_]; // Fibonacci hashing
+    }
     void count_hit() noexcept { hits_.store(hits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
     //! The table that the thread looks at.
     std::atomic<const Table*> table = nullptr;
@@ -91,12 +98,14 @@ class alignas(128) Record {
     };
 
     void fill(Chunk& chunk, std::size_t size);
-    void reserve_epochs(std::size_t regions);
+    void reserve(std::size_t regions);
     Slot& search_vacant();
 
     Chunk first_;
     Chunk* current_ = &first_;
     std::size_t at_ = 0;
+    std::vector<std::uint32_t> hints_;
+    int hint_shift_ = 0;
     std::unique_ptr<std::atomic<std::uint32_t>[], Free> epochs_;
     std::atomic<std::uint64_t> hits_ = 0;
 
@@ -129,7 +138,7 @@ struct Bound {
     Record* record = nullptr;
 };
 //! Of the cache that the thread used last. In static TLS, since a call for its address would be a quarter of a hit.
-extern constinit thread_local Bound last_used __attribute__((tls_model("initial-exec")));
+extern constinit thread_local Bound last_used MRZ_HIDDEN __attribute__((tls_model("initial-exec")));
 
 //! All caches and records of this process.
 class Registry {

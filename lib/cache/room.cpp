@@ -248,10 +248,9 @@ void CacheState::publish_table() noexcept
 {
     rows_.clear();
     for (const std::uint32_t index : alive_) {
-        const std::uint64_t word = marks_[index].word();
         const Holding& holding = holdings_[index];
-        if (Mark::is(word) == Mark::Is::alive)
-            rows_.push_back({holding.range.begin, {holding.range.end, word, index, holding.access}});
+        if (marks_[index].is() == Mark::Is::alive)
+            rows_.push_back({holding.range.begin, {holding.range.end, index, holding.access}});
     }
     try {
         auto table = unread_table();

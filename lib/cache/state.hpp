@@ -129,6 +129,8 @@ class CacheState final : private cache::Listener {
     cache::Record& record();
     //! Fills a slot with a region that serves; nullptr if there is none, or \p gated and the gate is shut.
     cache::Slot* hold(cache::Record& record, const cache::Range& range, Access access, bool gated);
+    [[nodiscard]] std::optional<std::uint32_t> search(cache::Record& record, const cache::Range& range,
+                                                      Access access) const;
     [[nodiscard]] static Lease make_lease(cache::Slot& slot, std::span<std::byte> memory) noexcept;
     //! Until leases may be given. Throws Error if there will be none.
     void wait_at_gate() const;

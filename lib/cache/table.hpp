@@ -12,10 +12,9 @@
 
 namespace mrz::cache {
 
-//! What a region covers, and which it is.
+//! Where a region ends, and which it is. Its mark tells whether it is there still.
 struct Entry {
     std::uintptr_t end = 0; //!< One past the last byte.
-    std::uint64_t word = 0; //!< What its mark says while it is the region that was meant (see mark.hpp).
     std::uint32_t index = 0;
     Access access = Access::local_read;
 };
@@ -52,14 +51,13 @@ class Table {
         //! Without a branch that depends on the data: such branches are what a search costs.
         [[nodiscard]] std::size_t last_from(std::uintptr_t address) const noexcept
         {
-            const std::uintptr_t* const begin = begins.data();
-            std::size_t at = 0;
+            const std::uintptr_t* at = begins.data();
             for (std::size_t left = begins.size(); left > 1;) {
                 const std::size_t half = left / 2;
-                at += half & (std::size_t{0} - static_cast<std::size_t>(begin[at + half] <= address));
+                at = at[half] <= address ? at + half : at;
                 left -= half;
             }
-            return at;
+            return static_cast<std::size_t>(at - begins.data());
         }
     };
     Column writable_; //!< Local-only regions that grant writing.

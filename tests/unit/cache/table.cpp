@@ -31,7 +31,7 @@ TEST(CacheTable, FindsARegionThatServesWheneverThereIsOne)
         for (std::size_t i = 0; i < count; ++i) {
             const std::uintptr_t begin = 1 + below(64);
             rows.push_back({begin,
-                            {begin + 1 + below(below(4) == 0 ? 40 : 8), i + 1, static_cast<std::uint32_t>(i),
+                            {begin + 1 + below(below(4) == 0 ? 40 : 8), static_cast<std::uint32_t>(i),
                              static_cast<Access>(below(below(2) == 0 ? 2 : 16))}});
         }
         std::ranges::sort(rows, {}, &Row::begin);
@@ -52,7 +52,7 @@ TEST(CacheTable, FindsARegionThatServesWheneverThereIsOne)
                 continue;
             ++found;
             const auto row =
-                std::ranges::find_if(rows, [&](const Row& one) { return one.entry.word == entry->word; });
+                std::ranges::find_if(rows, [&](const Row& one) { return one.entry.index == entry->index; });
             ASSERT_NE(row, rows.end());
             ASSERT_TRUE(right(*row));
         }
