@@ -12,6 +12,21 @@
 #include <string>
 
 namespace mrz::cache {
+namespace {
+
+void complain(const host::MappedMemory& mapping, int error)
+{
+    // Others may have unmapped it meanwhile, which is nothing to speak of.
+    const auto now = host::mapped_memory(reinterpret_cast<const void*>(mapping.begin), 1);
+    if (!now || now->empty() || now->front().begin != mapping.begin || now->front().end != mapping.end)
+        return;
+    const std::string why = error == EBUSY ? "a userfaultfd of somebody else's watches it" : std::strerror(error);
+    log_once(Severity::warning, "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) +
+                                    " cannot be watched (" + why +
+                                    "), so it is registered for each lease, and nothing of it is kept");
+}
+
+} // namespace
 
 // From the moment at which all of the range is seen to be in watched mappings, whatever happens to a part of it is
 // told. What is not watched goes and comes without a word, so it is not enough that the mappings were put under
@@ -72,10 +87,7 @@ bool Watcher::watch_mappings(const Range& pages)
             }
         }
         if (!watched) {
-            log_once(Severity::warning, "cache: memory at " + format_hex(there.begin) + " cannot be watched (" +
-                                            std::strerror(error) +
-                                            (error == EBUSY ? ": somebody else's userfaultfd does" : "") +
-                                            "), so it is registered for each lease, and not kept");
+            complain(there, error);
             return false;
         }
     }
