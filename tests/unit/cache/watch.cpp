@@ -352,6 +352,31 @@ TEST_F(WatchedMemory, IsSeenToBeWatchedInBothWays)
     }
 }
 
+struct Deaf final : cache::Listener {
+    void set_pending(bool) noexcept override {}
+    void invalidate(std::span<const std::byte>) noexcept override {}
+    void list_ranges(std::vector<cache::Range>&) const override {}
+};
+
+// What is not watched goes without a word, so it must have been seen that all of it is.
+TEST_F(WatchedMemory, IsNotCoveredAsLongAsAPartIsMissing)
+{
+    Deaf deaf;
+    const cache::Listening listening{deaf};
+    cache::Watcher& watcher = listening.watcher();
+    munmap(at(4).data(), page);
+    EXPECT_FALSE(watcher.cover(cache::range_of(at(3, 3))));
+    EXPECT_FALSE(watcher.cover(cache::range_of(at(4))));
+    map_again(at(4));
+    EXPECT_TRUE(watcher.cover(cache::range_of(at(3, 3))));
+    EXPECT_TRUE(watcher.cover(cache::range_of(at(4).subspan(100, 7))));
+    EXPECT_TRUE(watcher.cover(cache::range_of(memory)));
+    EXPECT_GE(watcher.mappings(), 1u);
+    watcher.sweep(); // nobody wants any
+    EXPECT_EQ(watcher.mappings(), 0u);
+    EXPECT_EQ(watched_mappings(), 0u);
+}
+
 //! What becomes of a cache where userfaultfd is not to be had.
 TEST(UnwatchedMemory, IsRegisteredForEachLease)
 {
