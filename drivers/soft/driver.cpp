@@ -38,7 +38,11 @@ class SoftDomain final : public ProtectionDomain {
 
     std::unique_ptr<RegisteredMemory> register_memory(const RegisterRequest& request) override
     {
-        return soft::register_memory(adapter_, pd_, request);
+        return std::move(soft::register_many(adapter_, pd_, {&request, 1}).front());
+    }
+    std::vector<std::unique_ptr<RegisteredMemory>> register_many(std::span<const RegisterRequest> requests) override
+    {
+        return soft::register_many(adapter_, pd_, requests);
     }
     std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) override
     {

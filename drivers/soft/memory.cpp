@@ -107,22 +107,15 @@ class BusRanges {
 
 class SoftMemory final : public RegisteredMemory {
   public:
-    SoftMemory(std::shared_ptr<Adapter> adapter, hca::Pd pd, const RegisterRequest& request)
-        : adapter_{std::move(adapter)}
+    //! \p layout is of the memory as it is pinned; \p phases, what that took.
+    SoftMemory(std::shared_ptr<Adapter> adapter, hca::Pd pd, const RegisterRequest& request, Pin pin,
+               const Layout& layout, RegisterPhases phases)
+        : adapter_{std::move(adapter)}, pin_{std::move(pin)}, phases_{phases}
     {
-        const std::span<std::byte> memory{request.address, request.length};
         const auto begin = Clock::now();
-        pin_ = adapter_->pinner().pin(memory);
-        const auto pinned = Clock::now();
-        const std::optional<Layout> layout = read_layout(memory, adapter_->view());
-        if (!layout)
-            refuse(Trouble::permission, EPERM, request,
-                   "frames could be read when the adapter was opened, and cannot now",
-                   "keep CAP_SYS_ADMIN, or drop it before the first domain is opened");
-        const auto found = Clock::now();
-        ranges_.emplace(*adapter_, *layout, request.address);
-        keys_ = MemoryKeys{adapter_->engine(), pd, request.access, *request.plan, *layout};
-        phases_ = {.pin = pinned - begin, .map = found - pinned, .tables = Clock::now() - found};
+        ranges_.emplace(*adapter_, layout, request.address);
+        keys_ = MemoryKeys{adapter_->engine(), pd, request.access, *request.plan, layout};
+        phases_.tables = Clock::now() - begin;
     }
     SoftMemory(const SoftMemory&) = delete;
     SoftMemory& operator=(const SoftMemory&) = delete;
@@ -154,12 +147,36 @@ class SoftMemory final : public RegisteredMemory {
 
 } // namespace
 
-std::unique_ptr<RegisteredMemory> register_memory(std::shared_ptr<Adapter> adapter, hca::Pd pd,
-                                                  const RegisterRequest& request)
+std::vector<std::unique_ptr<RegisteredMemory>> register_many(const std::shared_ptr<Adapter>& adapter, hca::Pd pd,
+                                                             std::span<const RegisterRequest> requests)
 {
-    check(request);
-    check_mappings({request.address, request.length});
-    return std::make_unique<SoftMemory>(std::move(adapter), pd, request);
+    std::vector<std::span<std::byte>> memories;
+    memories.reserve(requests.size());
+    for (const RegisterRequest& request : requests) {
+        check(request);
+        memories.emplace_back(request.address, request.length);
+    }
+    check_mappings(memories);
+    std::vector<std::unique_ptr<RegisteredMemory>> registered;
+    if (requests.empty())
+        return registered;
+    registered.reserve(requests.size());
+    const auto begin = Clock::now();
+    std::vector<Pin> pins = adapter->pinner().pin_all(memories);
+    const auto pinned = Clock::now();
+    const std::vector<std::span<const std::byte>> to_read{memories.begin(), memories.end()};
+    const auto layouts = read_layouts(to_read, adapter->view());
+    if (!layouts)
+        refuse(Trouble::permission, EPERM, requests.front(),
+               "frames could be read when the adapter was opened, and cannot now",
+               "keep CAP_SYS_ADMIN, or drop it before the first domain is opened");
+    const auto found = Clock::now();
+    const auto count = static_cast<std::int64_t>(requests.size());
+    const RegisterPhases share{.pin = (pinned - begin) / count, .map = (found - pinned) / count};
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        registered.push_back(
+            std::make_unique<SoftMemory>(adapter, pd, requests[i], std::move(pins[i]), (*layouts)[i], share));
+    return registered;
 }
 
 } // namespace mrz::soft

@@ -8,11 +8,13 @@
 #include <mrzone/device.hpp>
 
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace mrz::soft {
 
-//! As ProtectionDomain::register_memory().
-std::unique_ptr<RegisteredMemory> register_memory(std::shared_ptr<Adapter> adapter, hca::Pd pd,
-                                                  const RegisterRequest& request);
+//! As ProtectionDomain::register_many().
+std::vector<std::unique_ptr<RegisteredMemory>> register_many(const std::shared_ptr<Adapter>& adapter, hca::Pd pd,
+                                                             std::span<const RegisterRequest> requests);
 
 } // namespace mrz::soft

@@ -74,43 +74,57 @@ Pinner::Pinner() : process_{::getpid()}
 
 Pinner::~Pinner() = default;
 
-Pin Pinner::pin(std::span<std::byte> memory)
+std::vector<Pin> Pinner::pin_all(std::span<const std::span<std::byte>> memories)
 {
-    Pin pin{*this, whole_pages(memory)};
+    std::vector<Pin> pins;
+    pins.reserve(memories.size());
+    for (const auto& memory : memories)
+        pins.push_back(Pin{*this, whole_pages(memory)});
     if (holds_frames())
-        pin_pieces(pin);
+        pin_pieces(pins);
     else
-        lock(pin);
-    return pin;
+        for (Pin& pin : pins)
+            lock(pin);
+    return pins;
 }
 
-void Pinner::pin_pieces(Pin& pin)
+void Pinner::pin_pieces(std::span<Pin> pins)
 {
+    std::vector<std::span<std::byte>> pieces;
+    std::vector<Pin*> owners;
+    for (Pin& pin : pins) {
+        pin.pieces_.reserve((pin.pages_.size() + PinRing::longest_buffer - 1) / PinRing::longest_buffer);
+        for (std::span<std::byte> rest = pin.pages_; !rest.empty();) {
+            pieces.push_back(rest.first(std::min(rest.size(), PinRing::longest_buffer)));
+            owners.push_back(&pin);
+            rest = rest.subspan(pieces.back().size());
+        }
+    }
     const std::scoped_lock guard{mutex_};
     // A destructor that runs for a failure below takes the lock itself, so what was pinned is released here.
-    int error = 0;
     try {
-        pin.pieces_.reserve((pin.pages_.size() + PinRing::longest_buffer - 1) / PinRing::longest_buffer);
-        for (std::span<std::byte> rest = pin.pages_; !rest.empty() && error == 0;) {
-            const std::span<std::byte> piece = rest.first(std::min(rest.size(), PinRing::longest_buffer));
+        for (std::size_t done = 0; done < pieces.size();) {
             PinRing& ring = ring_with_room();
-            if (const auto place = ring.pin(piece, error))
-                pin.pieces_.push_back({&ring, *place});
-            rest = rest.subspan(piece.size());
+            const std::size_t count = std::min(pieces.size() - done, ring.room());
+            int error = 0;
+            for (const unsigned place : ring.pin(std::span{pieces}.subspan(done, count), error))
+                owners[done++]->pieces_.push_back({&ring, place});
+            if (error != 0)
+                throw pin_failure(error, owners[done]->pages_);
         }
-        if (error != 0)
-            throw pin_failure(error, pin.pages_);
     } catch (...) {
-        for (const Pin::Piece& piece : pin.pieces_)
-            piece.ring->unpin(piece.place);
-        pin.pieces_.clear();
+        for (Pin& pin : pins) {
+            for (const Pin::Piece& piece : pin.pieces_)
+                piece.ring->unpin(piece.place);
+            pin.pieces_.clear();
+        }
         throw;
     }
 }
 
 PinRing& Pinner::ring_with_room()
 {
-    const auto ring = std::ranges::find_if(rings_, [](const auto& candidate) { return !candidate->full(); });
+    const auto ring = std::ranges::find_if(rings_, [](const auto& candidate) { return candidate->room() > 0; });
     if (ring != rings_.end())
         return **ring;
     int error = 0;

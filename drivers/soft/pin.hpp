@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -63,11 +64,13 @@ class Pinner {
 
     //! Pins the pages that \p memory, which is not empty, touches. Throws Error with the cause, and then nothing
     //! stays pinned.
-    Pin pin(std::span<std::byte> memory);
+    Pin pin(std::span<std::byte> memory) { return std::move(pin_all({&memory, 1}).front()); }
+    //! The same for each of several, in their order, or for none.
+    std::vector<Pin> pin_all(std::span<const std::span<std::byte>> memories);
 
   private:
     friend class Pin;
-    void pin_pieces(Pin& pin);
+    void pin_pieces(std::span<Pin> pins);
     void lock(Pin& pin);
     PinRing& ring_with_room();
     void release(Pin& pin) noexcept;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -27,17 +28,17 @@ std::string naming(const host::MappedMemory& mapping)
            format_hex(mapping.begin);
 }
 
-// What the mappings alone forbid.
-std::optional<Error> mapping_failure(std::span<std::byte> memory)
+// What the mappings alone forbid: those around the memory, in order.
+std::optional<Error> mapping_failure(std::span<std::byte> memory,
+                                     const std::optional<std::vector<host::MappedMemory>>& mappings)
 {
-    const auto mappings = host::mapped_memory(memory.data(), memory.size());
     if (!mappings)
         return std::nullopt;
     auto reached = reinterpret_cast<std::uintptr_t>(memory.data());
     const std::uintptr_t end = reached + memory.size();
-    for (const host::MappedMemory& mapping : *mappings) {
-        if (mapping.begin > reached)
-            break;
+    for (auto at = std::ranges::upper_bound(*mappings, reached, {}, &host::MappedMemory::end);
+         at != mappings->end() && at->begin <= reached && reached < end; ++at) {
+        const host::MappedMemory& mapping = *at;
         if (!mapping.readable || !mapping.writable)
             return Error{EFAULT,
                          {.trouble = Trouble::permission,
@@ -105,15 +106,23 @@ Error memory_failure(int error, std::string what, std::uint64_t size)
 
 } // namespace
 
-void check_mappings(std::span<std::byte> memory)
+void check_mappings(std::span<const std::span<std::byte>> memories)
 {
-    if (const auto failure = mapping_failure(memory))
-        throw *failure;
+    if (memories.empty())
+        return;
+    const auto first = std::ranges::min(memories, {}, [](const auto& memory) { return memory.data(); });
+    const auto last =
+        std::ranges::max(memories, {}, [](const auto& memory) { return memory.data() + memory.size(); });
+    const auto length = static_cast<std::size_t>(last.data() + last.size() - first.data());
+    const auto mappings = host::mapped_memory(first.data(), length);
+    for (const auto& memory : memories)
+        if (const auto failure = mapping_failure(memory, mappings))
+            throw *failure;
 }
 
 Error pin_failure(int error, std::span<std::byte> pages)
 {
-    if (auto failure = mapping_failure(pages))
+    if (auto failure = mapping_failure(pages, host::mapped_memory(pages.data(), pages.size())))
         return *failure;
     if (error == EFAULT || error == EOPNOTSUPP)
         if (auto failure = file_failure(error, pages))

@@ -11,9 +11,9 @@
 
 namespace mrz::soft {
 
-//! Refuses memory that cannot be registered whatever the kernel says: throws Error, invalid (EFAULT) for a byte that
-//! is not mapped, permission (EFAULT) for a mapping that may not be read and written.
-void check_mappings(std::span<std::byte> memory);
+//! Refuses a piece of memory that cannot be registered whatever the kernel says: throws Error, invalid (EFAULT) for a
+//! byte that is not mapped, permission (EFAULT) for a mapping that may not be read and written.
+void check_mappings(std::span<const std::span<std::byte>> memories);
 //! Explains the errno that pinning \p pages ended with.
 Error pin_failure(int error, std::span<std::byte> pages);
 //! Explains the errno that making a ring ended with; \p what says what it was to be made for.

@@ -3,6 +3,8 @@
 
 #include <mrzone/base.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -12,6 +14,7 @@ std::unique_ptr<PinRing> PinRing::make(int& error, unsigned places)
 {
     std::unique_ptr<PinRing> made{new PinRing};
     made->vacant_.reserve(places);
+    made->no_tags_.resize(places);
     for (unsigned place = places; place-- > 0;)
         made->vacant_.push_back(place);
     // One entry: nothing is ever submitted.
@@ -35,21 +38,37 @@ PinRing::~PinRing()
         ::io_uring_queue_exit(&ring_);
 }
 
-std::optional<unsigned> PinRing::pin(std::span<std::byte> pages, int& error)
+std::vector<unsigned> PinRing::pin(std::span<const std::span<std::byte>> pieces, int& error)
 {
-    const unsigned place = vacant_.back();
-    const int result = set(place, pages);
-    if (result != 1) {
-        error = result < 0 ? -result : EIO;
-        return std::nullopt;
+    std::vector<unsigned> places{vacant_.end() - static_cast<std::ptrdiff_t>(pieces.size()), vacant_.end()};
+    std::ranges::sort(places);
+    std::vector<iovec> vectors;
+    vectors.reserve(pieces.size());
+    for (const auto& piece : pieces)
+        vectors.push_back({.iov_base = piece.data(), .iov_len = piece.size()});
+
+    std::size_t done = 0;
+    while (done < places.size() && error == 0) {
+        std::size_t end = done + 1;
+        while (end < places.size() && places[end] == places[done] + (end - done))
+            ++end;
+        const int result = set(places[done], std::span{vectors}.subspan(done, end - done));
+        if (result > 0)
+            done += static_cast<std::size_t>(
+                result); // fewer than asked for where one fails, which says so if it is first
+        else
+            error = result < 0 ? -result : EIO;
     }
-    vacant_.pop_back();
-    return place;
+    vacant_.resize(vacant_.size() - places.size());
+    vacant_.insert(vacant_.end(), places.rbegin(), places.rend() - static_cast<std::ptrdiff_t>(done));
+    places.resize(done);
+    return places;
 }
 
 void PinRing::unpin(unsigned place) noexcept
 {
-    const int result = set(place, {});
+    const iovec nothing{};
+    const int result = set(place, {&nothing, 1});
     if (result == 1)
         vacant_.push_back(place); // within what was reserved
     else
@@ -57,11 +76,10 @@ void PinRing::unpin(unsigned place) noexcept
                                  std::strerror(result < 0 ? -result : EIO));
 }
 
-int PinRing::set(unsigned place, std::span<std::byte> pages) noexcept
+int PinRing::set(unsigned place, std::span<const iovec> vectors) noexcept
 {
-    const iovec buffer{.iov_base = pages.data(), .iov_len = pages.size()};
-    const __u64 tag = 0;
-    return ::io_uring_register_buffers_update_tag(&ring_, place, &buffer, &tag, 1);
+    return ::io_uring_register_buffers_update_tag(&ring_, place, vectors.data(), no_tags_.data(),
+                                                  static_cast<unsigned>(vectors.size()));
 }
 
 } // namespace mrz::soft

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include <liburing.h>
+#include <sys/uio.h>
 
 namespace mrz::soft {
 
@@ -26,18 +26,20 @@ class PinRing {
     PinRing(const PinRing&) = delete;
     PinRing& operator=(const PinRing&) = delete;
 
-    [[nodiscard]] bool full() const noexcept { return vacant_.empty(); }
-    //! Pins whole pages, at most longest_buffer. There must be room. Returns the place in the table; or nothing, and
-    //! the errno in \p error.
-    std::optional<unsigned> pin(std::span<std::byte> pages, int& error);
+    [[nodiscard]] std::size_t room() const noexcept { return vacant_.size(); }
+    //! Pins pieces of whole pages, each at most longest_buffer, for which there must be room, with as few calls of
+    //! the kernel as there are gaps between vacant places. Returns the places in the table of the first so many
+    //! pieces; where these are not all, the errno of the next in \p error.
+    std::vector<unsigned> pin(std::span<const std::span<std::byte>> pieces, int& error);
     void unpin(unsigned place) noexcept;
 
   private:
     PinRing() = default;
-    int set(unsigned place, std::span<std::byte> pages) noexcept;
+    int set(unsigned place, std::span<const iovec> vectors) noexcept;
 
     io_uring ring_ = {};
     std::vector<unsigned> vacant_;
+    std::vector<__u64> no_tags_; // zeroes
 };
 
 } // namespace mrz::soft

@@ -74,13 +74,28 @@ void CacheState::register_one(Wanted& wanted)
 
 void CacheState::register_some(std::span<Wanted> wanted)
 {
+    if (wanted.size() > 1) {
+        std::vector<RegionRequest> requests;
+        requests.reserve(wanted.size());
+        for (const Wanted& one : wanted)
+            requests.push_back({cache::bytes_of(one.range), one.access});
+        try {
+            std::vector<Region> regions = domain_.register_all(requests);
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+                wanted[i].region = std::move(regions[i]);
+            return;
+        } catch (const Error&) {
+            if (std::ranges::all_of(wanted, [](const Wanted& one) { return one.range == one.asked; }))
+                throw;
+        }
+    }
     for (Wanted& one : wanted)
         register_one(one);
 }
 
 void CacheState::register_all(std::span<Wanted> wanted)
 {
-    static constexpr std::size_t least = 8; // that a thread is started for
+    static constexpr std::size_t least = 64; // that a thread is started for: looking at the mappings costs as much
     const std::size_t parts = std::clamp<std::size_t>(wanted.size() / least, 1, options_.batch_threads);
     if (parts == 1)
         return register_some(wanted);

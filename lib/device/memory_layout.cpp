@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <unistd.h>
 
@@ -32,17 +33,17 @@ struct Stretch {
     std::size_t page_size;
 };
 
-std::vector<Stretch> stretches_of(const Range& range)
+//! \p mapped are the mappings around it, in order.
+std::vector<Stretch> stretches_of(const Range& range, const std::optional<std::vector<host::MappedMemory>>& mapped)
 {
-    const auto mapped = host::mapped_memory(reinterpret_cast<const void*>(range.begin), range.end - range.begin);
     const auto base_page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (!mapped) // nothing is known: the frames will tell whether it is there
         return {{range, base_page}};
     std::vector<Stretch> stretches;
     std::uint64_t reached = range.begin;
-    for (const host::MappedMemory& mapping : *mapped) {
-        if (mapping.begin > reached)
-            break;
+    for (auto at = std::ranges::upper_bound(*mapped, range.begin, {}, &host::MappedMemory::end);
+         at != mapped->end() && at->begin <= reached && reached < range.end; ++at) {
+        const host::MappedMemory& mapping = *at;
         const std::uint64_t end = std::min(mapping.end, range.end);
         if (!stretches.empty() && stretches.back().page_size == mapping.page_size)
             stretches.back().range.end = end;
@@ -78,25 +79,50 @@ bool append_frames(Layout& layout, const Stretch& stretch, const Range& whole)
     return true;
 }
 
-} // namespace
-
-std::optional<Layout> read_layout(std::span<const std::byte> memory, DmaView view)
+//! Throws Error for a range that is none.
+Range range_of(std::span<const std::byte> memory)
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
     const Range range{begin, begin + memory.size()};
     if (memory.empty() || range.end < begin)
         refuse(EINVAL, range, memory.empty() ? "it has no bytes" : "it wraps around the address space",
                "name a range of memory that is there");
-    Layout layout;
-    const std::vector<Stretch> stretches = stretches_of(range);
-    if (view == DmaView::virtual_addresses) {
-        layout.append(DmaAddress{begin}, memory.size());
-        return layout;
+    return range;
+}
+
+} // namespace
+
+std::optional<Layout> read_layout(std::span<const std::byte> memory, DmaView view)
+{
+    auto layouts = read_layouts({&memory, 1}, view);
+    return layouts ? std::optional{std::move(layouts->front())} : std::nullopt;
+}
+
+std::optional<std::vector<Layout>> read_layouts(std::span<const std::span<const std::byte>> memories, DmaView view)
+{
+    std::vector<Layout> layouts;
+    if (memories.empty())
+        return layouts;
+    layouts.reserve(memories.size());
+    Range around{~std::uint64_t{0}, 0};
+    for (const auto& memory : memories) {
+        const Range range = range_of(memory);
+        around = {std::min(around.begin, range.begin), std::max(around.end, range.end)};
     }
-    for (const Stretch& stretch : stretches)
-        if (!append_frames(layout, stretch, range))
-            return std::nullopt;
-    return layout;
+    const auto mapped = host::mapped_memory(reinterpret_cast<const void*>(around.begin), around.end - around.begin);
+    for (const auto& memory : memories) {
+        const Range range = range_of(memory);
+        const std::vector<Stretch> stretches = stretches_of(range, mapped);
+        Layout& layout = layouts.emplace_back();
+        if (view == DmaView::virtual_addresses) {
+            layout.append(DmaAddress{range.begin}, memory.size());
+            continue;
+        }
+        for (const Stretch& stretch : stretches)
+            if (!append_frames(layout, stretch, range))
+                return std::nullopt;
+    }
+    return layouts;
 }
 
 } // namespace mrz

@@ -54,20 +54,17 @@ Error failure(const host::MappedMemory& mapping, std::size_t length)
     return Error{EFAULT, cause};
 }
 
-} // namespace
-
-void populate(std::span<std::byte> memory)
+void populate(std::span<const std::byte> memory, const std::vector<host::MappedMemory>& mappings)
 {
-    const auto mappings = host::mapped_memory(memory.data(), memory.size());
-    if (!mappings)
-        return;
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-    for (const host::MappedMemory& mapping : *mappings) {
+    const std::uintptr_t end = begin + memory.size();
+    for (auto at = std::ranges::upper_bound(mappings, begin, {}, &host::MappedMemory::end);
+         at != mappings.end() && at->begin < end; ++at) {
+        const host::MappedMemory& mapping = *at;
         check_access_to(mapping, memory.size());
         const std::uint64_t page = mapping.page_size;
         const std::uint64_t from = std::max<std::uint64_t>(mapping.begin, begin / page * page);
-        const std::uint64_t to =
-            std::min<std::uint64_t>(mapping.end, (begin + memory.size() + page - 1) / page * page);
+        const std::uint64_t to = std::min<std::uint64_t>(mapping.end, (end + page - 1) / page * page);
         const int advice = mapping.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
         int result = 0;
         do // EINTR is not documented, but costs nothing
@@ -77,6 +74,24 @@ void populate(std::span<std::byte> memory)
             throw failure(mapping, to - from);
         // EINVAL before Linux 5.14: pinning populates, and absent frames are refused by name.
     }
+}
+
+} // namespace
+
+void populate(std::span<const std::span<const std::byte>> memories)
+{
+    std::uintptr_t from = ~std::uintptr_t{0};
+    std::uintptr_t to = 0;
+    for (const auto& memory : memories) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+        from = std::min(from, begin);
+        to = std::max(to, begin + memory.size());
+    }
+    if (from >= to)
+        return;
+    if (const auto mappings = host::mapped_memory(reinterpret_cast<const void*>(from), to - from))
+        for (const auto& memory : memories)
+            populate(memory, *mappings);
 }
 
 } // namespace mrz

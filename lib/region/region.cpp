@@ -15,16 +15,31 @@ std::string naming(std::span<const std::byte> memory)
     return format_size(memory.size()) + " at " + format_hex(reinterpret_cast<std::uintptr_t>(memory.data()));
 }
 
-Plan plan_for(std::span<const std::byte> memory, const PlanOptions& options, const Device& device)
+[[noreturn]] void refuse_hidden(std::span<const std::byte> memory)
 {
-    const std::optional<Layout> layout = read_layout(memory, device.dma_view());
-    if (!layout)
-        throw Error{EPERM,
-                    {.trouble = Trouble::permission,
-                     .what = "planning a region of " + naming(memory),
-                     .limit = "frames cannot be read (CAP_SYS_ADMIN)",
-                     .remedy = "run as root, or grant CAP_SYS_ADMIN"}};
-    return make_optimal_plan(*layout, options, device.limits());
+    throw Error{EPERM,
+                {.trouble = Trouble::permission,
+                 .what = "planning a region of " + naming(memory),
+                 .limit = "frames cannot be read (CAP_SYS_ADMIN)",
+                 .remedy = "run as root, or grant CAP_SYS_ADMIN"}};
+}
+
+Iova iova_of(const RegionRequest& request)
+{
+    return request.options.iova.value_or(Iova{reinterpret_cast<std::uintptr_t>(request.memory.data())});
+}
+
+//! An indirect key could do without, but no key would be the same on devices that have none.
+void check_iova(const RegionRequest& request)
+{
+    const Iova iova = iova_of(request);
+    if (((iova.value() ^ reinterpret_cast<std::uintptr_t>(request.memory.data())) & 4095) != 0)
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "registering " + naming(request.memory) + " for a key's space from " +
+                             format_hex(iova.value()) + " on",
+                     .limit = "the two addresses differ in their low 12 bits",
+                     .remedy = "choose an iova that agrees with the memory's address in these bits"}};
 }
 
 //! What the device should say of a plan.
@@ -94,32 +109,58 @@ struct Region::State {
 
 Region Domain::register_memory(std::span<std::byte> memory, Access access, const RegionOptions& options) const
 {
-    check_access(access);
+    const RegionRequest request{memory, access, options};
+    return std::move(register_all({&request, 1}).front());
+}
+
+std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests) const
+{
+    std::vector<std::span<const std::byte>> memories;
+    memories.reserve(requests.size());
+    for (const RegionRequest& request : requests) {
+        check_access(request.access);
+        memories.emplace_back(request.memory);
+    }
     // Refuses a range that is none, before anything is touched.
-    static_cast<void>(read_layout(memory, DmaView::virtual_addresses));
-    auto state = std::make_unique<Region::State>(state_, memory, access);
-    const Iova iova = options.iova.value_or(Iova{reinterpret_cast<std::uintptr_t>(memory.data())});
-    // An indirect key could do without, but no key would be the same on devices that have none.
-    if (((iova.value() ^ reinterpret_cast<std::uintptr_t>(memory.data())) & 4095) != 0)
-        throw Error{
-            EINVAL,
-            {.trouble = Trouble::invalid,
-             .what = "registering " + naming(memory) + " for a key's space from " + format_hex(iova.value()) + " on",
-             .limit = "the two addresses differ in their low 12 bits",
-             .remedy = "choose an iova that agrees with the memory's address in these bits"}};
-    populate(memory);
-    state->plan =
-        plan_for(memory, {.iova = iova, .indirect = options.indirect, .weights = options.weights}, state_->device());
-    state->registered = state_->domain().register_memory({.address = memory.data(),
-                                                          .length = memory.size(),
-                                                          .iova = iova,
-                                                          .access = access,
-                                                          .options = options.how,
-                                                          .plan = &state->plan});
-    state->built = state->registered->query();
-    if (state->built)
-        compare(state->plan, *state->built);
-    return Region{std::move(state)};
+    static_cast<void>(read_layouts(memories, DmaView::virtual_addresses));
+    std::vector<std::unique_ptr<Region::State>> states;
+    states.reserve(requests.size());
+    for (const RegionRequest& request : requests) {
+        states.push_back(std::make_unique<Region::State>(state_, request.memory, request.access));
+        check_iova(request);
+    }
+    if (requests.empty())
+        return {};
+    populate(memories);
+    const auto layouts = read_layouts(memories, state_->device().dma_view());
+    if (!layouts)
+        refuse_hidden(memories.front());
+    const Limits limits = state_->device().limits();
+    std::vector<RegisterRequest> wanted;
+    wanted.reserve(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        const RegionOptions& options = requests[i].options;
+        const Iova iova = iova_of(requests[i]);
+        states[i]->plan = make_optimal_plan(
+            (*layouts)[i], {.iova = iova, .indirect = options.indirect, .weights = options.weights}, limits);
+        wanted.push_back({.address = requests[i].memory.data(),
+                          .length = requests[i].memory.size(),
+                          .iova = iova,
+                          .access = requests[i].access,
+                          .options = options.how,
+                          .plan = &states[i]->plan});
+    }
+    auto registered = state_->domain().register_many(wanted);
+    std::vector<Region> regions;
+    regions.reserve(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        states[i]->registered = std::move(registered[i]);
+        states[i]->built = states[i]->registered->query();
+        if (states[i]->built)
+            compare(states[i]->plan, *states[i]->built);
+        regions.push_back(Region{std::move(states[i])});
+    }
+    return regions;
 }
 
 Region::Region(std::unique_ptr<State> state) noexcept : state_{std::move(state)} {}

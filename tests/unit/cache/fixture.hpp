@@ -36,8 +36,8 @@ class CacheTest : public testing::Test {
         ASSERT_NE(mapped, MAP_FAILED);
         mapping = {static_cast<std::byte*>(mapped), (pages + 2) * page};
         memory = mapping.subspan(page, pages * page);
-        munmap(mapping.data(), page);
-        munmap(memory.data() + memory.size(), page);
+        ASSERT_EQ(mprotect(mapping.data(), page, PROT_NONE), 0);
+        ASSERT_EQ(mprotect(memory.data() + memory.size(), page, PROT_NONE), 0);
         domain.emplace(Domain::open("soft"));
     }
     void TearDown() override
@@ -45,7 +45,7 @@ class CacheTest : public testing::Test {
         domain.reset();
         EXPECT_EQ(script().registered, 0);
         EXPECT_EQ(script().domains, 0);
-        munmap(memory.data(), memory.size());
+        munmap(mapping.data(), mapping.size());
     }
 
     //! Some pages.

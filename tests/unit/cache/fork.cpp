@@ -33,10 +33,12 @@ TEST_F(CacheAfterFork, IsOfNoUseButMayBeDestroyed)
         cache.reset();
         script().on_register = {};
         script().on_deregister = {};
+#if !defined(__SANITIZE_THREAD__) // which allows no new threads here
         const Domain own = Domain::open("soft");
         Cache mine{own};
         EXPECT_TRUE(mine.lease(at(3)));
         mine.close();
+#endif
     });
     EXPECT_EQ(cache->snapshot().leases, 1u);
     EXPECT_EQ(script().registered, 2);

@@ -25,7 +25,12 @@ TEST_F(CacheProperty, EveryKeyCoversItsRangeAndWorks)
     struct Held {
         Lease lease;
     };
-    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+#if defined(__SANITIZE_THREAD__)
+    constexpr int steps = 300; // each registering reads the process's mappings, of which there are many then
+#else
+    constexpr int steps = 3000;
+#endif
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         std::mt19937_64 random{seed};
         const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
         CacheOptions options{.bytes = 96 * page, .keys = 24};
@@ -67,7 +72,7 @@ TEST_F(CacheProperty, EveryKeyCoversItsRangeAndWorks)
                 ASSERT_FALSE(gone.contains(one.lease.lkey()));
         };
         const auto keep = [&](Lease lease) { held.push_back({std::move(lease)}); };
-        for (int step = 0; step < 4000; ++step) {
+        for (int step = 0; step < steps; ++step) {
             const std::size_t dice = below(20);
             try {
                 if (dice < 9) {
@@ -114,9 +119,9 @@ TEST_F(CacheProperty, EveryKeyCoversItsRangeAndWorks)
         }
         held.clear();
         const CacheSnapshot end = cache.snapshot();
-        EXPECT_GT(end.hits, 100u);
-        EXPECT_GT(end.evictions, 10u);
-        EXPECT_GT(end.invalidations, 10u);
+        EXPECT_GT(end.hits, 10u);
+        EXPECT_GT(end.evictions, 5u);
+        EXPECT_GT(end.invalidations, 5u);
         EXPECT_EQ(end.merges > 0, options.merge_up_to > 0);
         cache.close();
         EXPECT_EQ(script().registered, 0);

@@ -31,6 +31,13 @@ struct RegionOptions {
     RegisterOptions how = {};
 };
 
+//! What a region is to be of.
+struct RegionRequest {
+    std::span<std::byte> memory = {};
+    Access access = Access::local_read;
+    RegionOptions options = {};
+};
+
 //! A protection domain of a device, with what is registered in it.
 //!
 //! A handle: copies are the same domain, which lives as long as one of them, a region or a queue pair of it. All
@@ -68,6 +75,8 @@ class MRZ_API Domain {
     //! (ESTALE, EBADMSG) where the device did not build what was planned; invalid (EBADF) for a closed domain.
     [[nodiscard]] Region register_memory(std::span<std::byte> memory, Access access = Access::local_read,
                                          const RegionOptions& options = {}) const;
+    //! As register_memory() of each, in their order, or of none: quicker than one by one.
+    [[nodiscard]] std::vector<Region> register_all(std::span<const RegionRequest> requests) const;
     //! A queue pair of the device; it keeps the domain open.
     [[nodiscard]] std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options = {}) const;
 
