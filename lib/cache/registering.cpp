@@ -41,6 +41,20 @@ bool CacheState::is_told_of(const cache::Range& range) const
     return options_.watch == Watch::none || (listening_ && listening_->watcher().cover(range));
 }
 
+// Before anything is read of the memory: what happens to it from then on is told.
+void CacheState::watch_over(Wanted& wanted)
+{
+    if (is_told_of(wanted.range))
+        return;
+    if (wanted.range != wanted.asked) {
+        narrow(wanted);
+        if (is_told_of(wanted.range))
+            return;
+    }
+    if (marks_[wanted.index].change(cache::Mark::Is::on_its_way, cache::Mark::Is::ended))
+        unkept_.fetch_add(1);
+}
+
 void CacheState::narrow(Wanted& wanted)
 {
     const std::scoped_lock guard{mutex_};
@@ -57,9 +71,8 @@ void CacheState::narrow(Wanted& wanted)
 
 void CacheState::register_one(Wanted& wanted)
 {
-    // Before anything is read of the memory: what happens to it from then on is told.
     if (wanted.range != wanted.asked) {
-        if (is_told_of(wanted.range) && (wanted.neighbours_cost == 0 || merging_saves(wanted)))
+        if (wanted.neighbours_cost == 0 || merging_saves(wanted))
             try {
                 wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access);
                 return;
@@ -67,13 +80,13 @@ void CacheState::register_one(Wanted& wanted)
             }
         narrow(wanted);
     }
-    if (!is_told_of(wanted.asked) && marks_[wanted.index].change(cache::Mark::Is::on_its_way, cache::Mark::Is::ended))
-        unkept_.fetch_add(1);
     wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access);
 }
 
 void CacheState::register_some(std::span<Wanted> wanted)
 {
+    for (Wanted& one : wanted)
+        watch_over(one);
     if (wanted.size() > 1) {
         std::vector<RegionRequest> requests;
         requests.reserve(wanted.size());

@@ -152,6 +152,8 @@ class CacheState final : private cache::Listener {
     void register_all(std::span<cache::Wanted> wanted);
     void register_some(std::span<cache::Wanted> wanted);
     void register_one(cache::Wanted& wanted);
+    //! A region that is not told of what happens to its memory is for those alone who wait for it now.
+    void watch_over(cache::Wanted& wanted);
     //! Whether a region of it, which has its place already, may be kept.
     [[nodiscard]] bool is_told_of(const cache::Range& range) const;
     [[nodiscard]] bool merging_saves(const cache::Wanted& wanted) const;
