@@ -8,7 +8,6 @@
 
 #include <mrzone/cache.hpp>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <random>
@@ -55,20 +54,10 @@ void hit(benchmark::State& state, std::size_t regions, bool another)
             const mrz::Lease lease = shared->cache->lease(shared->order[at % 4096]);
             benchmark::DoNotOptimize(lease.lkey());
         };
-        std::atomic<bool> stop = false;
-        std::atomic<bool> started = !another;
-        std::jthread other;
+        std::optional<AtWorkElsewhere> other;
         if (another)
-            other = std::jthread{[&] {
-                for (std::size_t at = 1000; !stop.load(std::memory_order_relaxed); ++at) {
-                    use(at);
-                    started.store(true, std::memory_order_relaxed);
-                }
-            }};
-        while (!started)
-            std::this_thread::yield();
+            other.emplace(use);
         time_each(state, use);
-        stop = true;
     });
 }
 

@@ -5,7 +5,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
 #include <cstddef>
+#include <thread>
 
 #include <time.h>
 
@@ -30,6 +32,32 @@ void time_each(benchmark::State& state, Use use)
         state.SetIterationTime((now() - begin) / static_cast<double>(uses));
     }
 }
+
+//! Another thread that does the same all the time, for as long as this lives. It has begun when this is made.
+class AtWorkElsewhere {
+  public:
+    //! \p use is as time_each()'s.
+    template <class Use>
+    explicit AtWorkElsewhere(Use use)
+        : thread_{[this, use] {
+              for (std::size_t at = 1000; !stop_.load(std::memory_order_relaxed); ++at) {
+                  use(at);
+                  begun_.store(true, std::memory_order_relaxed);
+              }
+          }}
+    {
+        while (!begun_)
+            std::this_thread::yield();
+    }
+    AtWorkElsewhere(const AtWorkElsewhere&) = delete;
+    AtWorkElsewhere& operator=(const AtWorkElsewhere&) = delete;
+    ~AtWorkElsewhere() { stop_ = true; }
+
+  private:
+    std::atomic<bool> stop_ = false;
+    std::atomic<bool> begun_ = false;
+    std::jthread thread_;
+};
 
 //! For Apply(): a fixed count, since the time that an iteration is said to take is not the one that it takes.
 inline void many_uses(benchmark::internal::Benchmark* subject)

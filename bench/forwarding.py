@@ -20,6 +20,8 @@ import pty
 import random
 import re
 import select
+import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,6 +33,10 @@ BESIDE = {"arena": "native", "arena-extbuf": "xbuf"}
 PAGE_SIZE = 2 << 20
 POOL = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 PATIENCE = 60  # Seconds, for one answer.
+# Seconds from the start of forwarding to its measurement. The scheduler weighs a session by what it did on each CPU
+# in the last tenth of a second, and starting is not the same work for both.
+SETTLING = 0.1
+QUIET = 0.97  # A forwarding lcore that had less of its CPU was disturbed.
 
 
 def say(text):
@@ -84,7 +90,12 @@ class Forwarder:
                                         start_new_session=True)
         os.close(slave)
         self.text = ""
-        self._wait_for(lambda text: "testpmd> " in text)
+        self.share = 1.0  # Of its CPU that the forwarding lcore had, in the worst window.
+        try:
+            self._wait_for(lambda text: "testpmd> " in text)
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
 
     def __enter__(self):
         return self
@@ -119,11 +130,21 @@ class Forwarder:
     def window(self, engine, seconds):
         """One window of forwarding: packets a second."""
         self.ask("start")
+        time.sleep(SETTLING)
         self.rates()
+        began, ran = time.monotonic(), self._ran()
         time.sleep(seconds)
         received, sent = self.rates()
+        # The thread that forwards is the one that had most.
+        most = max(now - before for now, before in zip(self._ran(), ran))
+        self.share = min(self.share, most / (time.monotonic() - began))
         self.ask("stop")
         return received if engine == "rxonly" else sent
+
+    def _ran(self):
+        """Seconds of CPU time of each thread."""
+        return [int((task / "schedstat").read_text().split()[0]) / 1e9
+                for task in sorted(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir())]
 
     def _type(self, command):
         os.write(self.terminal, command.encode() + b"\n")
@@ -189,7 +210,7 @@ def arguments():
     parser.add_argument("--windows", type=int, default=6, help="turns that these seconds are cut into (6)")
     parser.add_argument("--engines", default=",".join(ENGINES), help="separated by commas (%(default)s)")
     parser.add_argument("--pools", default=",".join(BESIDE), help="of mrz-testpmd (%(default)s)")
-    parser.add_argument("--program", default=str(root / "build/apps/testpmd/mrz-testpmd"), help="(%(default)s)")
+    parser.add_argument("--program", default=str(root / "build-release/apps/testpmd/mrz-testpmd"), help="(%(default)s)")
     parser.add_argument("--testpmd", default="dpdk-testpmd", help="(%(default)s)")
     parser.add_argument("--same", action="store_true",
                         help="dpdk-testpmd beside itself: how much of a difference is this machine's noise")
@@ -214,9 +235,16 @@ def main():
     options = arguments()
     if os.geteuid() != 0:
         raise SystemExit("forwarding.py: needs root, for hugepages; try: sudo bench/forwarding.py")
+    # So that pools and processes are given back.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     program = options.testpmd if options.same else options.program
+    for name, how in ((program, "meson setup build-release -Dbuildtype=release && ninja -C build-release"),
+                      (options.testpmd, "apt install dpdk-dev")):
+        if shutil.which(name) is None:
+            raise SystemExit(f"forwarding.py: there is no program {name}; try: {how}")
     rates = {kind: {engine: [] for engine in options.engines} for kind in options.pools}
     plans = {}
+    shares = []
     # Two processes with 2,500 bytes a buffer, and what an EAL takes for itself.
     pages = 2 * (math.ceil(options.total_num_mbufs * 2560 / PAGE_SIZE) + 64)
     with Hugepages(pages):
@@ -229,13 +257,18 @@ def main():
                         one, other = rates[kind][engine][-1]
                         say(f"pair {pair + 1} of {options.pairs}, {kind}, {engine}: {one / 1e6:.2f} beside "
                             f"{other / 1e6:.2f} Mpps, {one / other:.3f}")
+                    shares += [mrz.share, testpmd.share]
                     if kind not in plans and not options.same:
                         plans[kind] = mrz.ask("show plan").rpartition("\n")[0].partition("\n")[2]
     results = {"schema": 1, "beside": {kind: BESIDE[kind] for kind in options.pools},
                "rates": {kind: {engine: summarize(pairs) for engine, pairs in engines.items()}
-                         for kind, engines in rates.items()}, "plans": plans}
+                         for kind, engines in rates.items()}, "plans": plans,
+               "disturbed": sum(share < QUIET for share in shares), "processes": len(shares)}
     results["means"] = {kind: statistics.geometric_mean(row["ratio"] for row in engines.values())
                         for kind, engines in results["rates"].items()}
+    if results["disturbed"]:
+        say(f"this machine is not quiet: in {results['disturbed']} of {len(shares)} processes the forwarding lcore did "
+            f"not have its CPU for itself; the worst had {min(shares):.0%}")
     if options.json:
         json.dump(results, sys.stdout, indent=2)
         print()

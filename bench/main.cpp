@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! mrz-bench: what it costs to take memory, to register it and to use its keys, each beside an alternative.
+//! mrz-bench: what it costs to take memory, to register it, to look its keys up and to use them, each beside an
+//! alternative.
 //!
 //! Takes Google Benchmark's options. What they are by default here makes the figures comparable: the runs of all
 //! subjects in one random order, and medians.
+#include "lookup.hpp"
 #include "subject.hpp"
 #include "summary.hpp"
 
@@ -34,6 +36,7 @@ int run(int argc, char** argv)
     mrz::app::watch_signals();
     bench::Summary summary;
     benchmark::RunSpecifiedBenchmarks(&summary);
+    bench::release_lookups();
     bench::release_machine();
     benchmark::Shutdown();
     summary.print();
@@ -47,6 +50,7 @@ int main(int argc, char** argv)
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {
+        bench::release_lookups();
         bench::release_machine();
         std::fprintf(stderr, "mrz-bench: %s\n", error.what());
         return 1;

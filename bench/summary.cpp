@@ -54,6 +54,8 @@ constexpr Claim claims[] = {
     {"window_build/1GiB", "populate_baseline/1GiB", "at most 1.10"},
     {"arena_build/1GiB", "dpdk_reserve/1GiB", "at most 1"},
     {"register/soft/4K/1GiB", "register/soft/2M/1GiB", "at least 8"},
+    {"lookup/arena", "baseline/table", "at most 1.25"},
+    {"lookup/foreign/1024/random", "baseline/sorted", "at most 1.3"},
     {"cache/hit/1", "baseline/mutex", "at most 2"},
     {"cache/hit/64", "baseline/mutex", "at most 2"},
     {"cache/hit/1024", "baseline/mutex", "at most 3"},
@@ -114,10 +116,10 @@ void Summary::print() const
 
 void Summary::print_times() const
 {
-    std::puts("\nsubject                   runs      median      quartiles");
+    std::puts("\nsubject                                   runs      median      quartiles");
     for (const auto& [name, subject] : subjects_) {
         const Unit unit = unit_for(median(subject.seconds));
-        std::printf("%-24s %5zu  %10.1f %s   %.1f to %.1f\n", name.c_str(), subject.seconds.size(),
+        std::printf("%-40s %5zu  %10.2f %s   %.2f to %.2f\n", name.c_str(), subject.seconds.size(),
                     median(subject.seconds) / unit.seconds, unit.name, quantile(subject.seconds, 0.25) / unit.seconds,
                     quantile(subject.seconds, 0.75) / unit.seconds);
     }

@@ -94,15 +94,15 @@ std::uint64_t overhead_pages(std::size_t page_size)
     return page_size >= 1_GiB ? 2 : 16;
 }
 
-Surplus surplus_for(std::size_t size, std::size_t page_size)
+Surplus surplus_for(std::size_t size, std::size_t page_size, std::optional<int> node)
 {
     const std::uint64_t needed = size / page_size;
-    const std::uint64_t unclaimed = unclaimed_pages(page_size, {});
+    const std::uint64_t unclaimed = unclaimed_pages(page_size, node);
     const std::uint64_t spare = unclaimed > needed + 1 ? unclaimed - needed - 1 : 0;
     if (spare == 0)
         return Surplus::exact();
     if (spare < Surplus::least_bytes / page_size) { // a percentage would look at claimed pages, too
-        const std::uint64_t available = read_pool(page_size).available();
+        const std::uint64_t available = read_pool(page_size, node).available();
         return Surplus::pool((available > unclaimed ? available - unclaimed + 1 : 1) * page_size);
     }
     return Surplus::percent(static_cast<unsigned>(std::min<std::uint64_t>(spare * 100 / needed, 400)));

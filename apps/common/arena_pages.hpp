@@ -35,6 +35,6 @@ std::uint64_t overhead_pages(std::size_t page_size);
 
 //! How far an arena may look (ArenaOptions::surplus): at all pages that nobody else has a claim on, but at no
 //! more than four times what it needs, since each look zeroes a page.
-Surplus surplus_for(std::size_t size, std::size_t page_size);
+Surplus surplus_for(std::size_t size, std::size_t page_size, std::optional<int> node = {});
 
 } // namespace mrz::app

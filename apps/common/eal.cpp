@@ -41,11 +41,15 @@ void remove_folder(const std::filesystem::path& folder)
     std::filesystem::remove(folder.parent_path(), ignored);
 }
 
-[[noreturn]] void refuse(int error_number)
+[[noreturn]] void refuse(int error_number, bool in_memory)
 {
-    Cause cause{.what = "starting DPDK's EAL", .limit = rte_strerror(error_number), .remedy = {}};
     // How it says that there are no hugepages, too.
-    switch (error_number == EACCES && ::geteuid() == 0 ? ENOMEM : error_number) {
+    if (error_number == EACCES && ::geteuid() == 0)
+        error_number = ENOMEM;
+    Cause cause{.what = "starting DPDK's EAL", .limit = rte_strerror(error_number), .remedy = {}};
+    if (error_number == 0)
+        cause.limit = "it failed and gives no reason";
+    switch (error_number) {
     case EACCES:
     case EPERM:
         cause.trouble = Trouble::permission;
@@ -57,8 +61,14 @@ void remove_folder(const std::filesystem::path& folder)
             break;
         }
         cause.trouble = Trouble::hugepages;
-        cause.remedy = "reserve hugepages; try: mrz pools set 1G@2M";
+        cause.remedy = in_memory ? "reserve hugepages; try: mrz pools set 1G@2M"
+                                 : "reserve hugepages for a hugetlbfs that is mounted, or give --in-memory";
         break;
+    case EINVAL:
+        cause.trouble = Trouble::invalid;
+        cause.remedy = "see the EAL's own message above";
+        break;
+    case 0: // another program with its --file-prefix, for one
     case ENOTSUP:
     case ENODEV:
     case ENOENT:
@@ -95,7 +105,8 @@ Eal::Eal(const EalOptions& options)
         const int error_number = rte_errno;
         if (options.in_memory)
             remove_folder(rte_eal_get_runtime_dir());
-        refuse(error_number);
+        std::fflush(stdout); // where it printed its options, if it did not like those given
+        refuse(error_number, options.in_memory);
     }
     if (options.in_memory)
         folder_ = rte_eal_get_runtime_dir();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "frames_note.hpp"
 
+#include <mrzone/host.hpp>
+
 namespace mrz::app {
 
 std::optional<FramesNote> frames_note(bool hidden, bool translating)
@@ -15,6 +17,11 @@ std::optional<FramesNote> frames_note(bool hidden, bool translating)
                           .guaranteed = "Guaranteed is what a hugepage's size promises.",
                           .remedy = "boot with iommu=pt, so that devices see the frames"};
     return std::nullopt;
+}
+
+std::optional<FramesNote> frames_note(bool hidden)
+{
+    return frames_note(hidden, host::iommu() == host::Iommu::translating);
 }
 
 Json to_json(const std::optional<FramesNote>& note)

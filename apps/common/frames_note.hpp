@@ -3,7 +3,7 @@
 //! What a program cannot know of where memory lies, and what to do about it.
 #pragma once
 
-#include "common/output.hpp"
+#include "output.hpp"
 
 #include <optional>
 #include <string>
@@ -19,6 +19,8 @@ struct FramesNote {
 //! Nothing if frames are seen and tell what a device sees. \p hidden: this process may not see them.
 //! \p translating: an IOMMU stands between them and a device.
 std::optional<FramesNote> frames_note(bool hidden, bool translating);
+//! The same, for this machine's IOMMU.
+std::optional<FramesNote> frames_note(bool hidden);
 
 //! {"what", "remedy"}, or null.
 Json to_json(const std::optional<FramesNote>& note);

@@ -10,11 +10,6 @@
 namespace mrz::app {
 namespace {
 
-bool translating()
-{
-    return host::iommu() == host::Iommu::translating;
-}
-
 // One frame a page, of those that a window has for each 2 MiB of a part of it.
 std::vector<DmaAddress> each_page(std::span<const DmaAddress> frames, std::size_t page_size)
 {
@@ -65,7 +60,7 @@ MapView view_of(std::string title, std::vector<PageRange> ranges)
         hidden = hidden || view.ranges.back().hidden;
     }
     if (!view.ranges.empty())
-        view.note = frames_note(hidden, translating());
+        view.note = frames_note(hidden);
     return view;
 }
 

@@ -3,8 +3,8 @@
 //! Hugepages as a picture shows them: ranges, runs and rows. No I/O.
 #pragma once
 
-#include "output.hpp"
 #include "frames_note.hpp"
+#include "output.hpp"
 
 #include <mrzone/base.hpp>
 #include <mrzone/plan.hpp>

@@ -16,7 +16,8 @@ void check_open_files(std::uint64_t pages)
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= need)
         return;
     throw Error{EMFILE, Cause{.trouble = Trouble::invalid,
-                              .what = fmt::format("an EAL with {} pages, a file each", pages),
+                              .what = pages > 0 ? fmt::format("an EAL with {} pages, a file each", pages)
+                                                : std::string{"starting DPDK's EAL"},
                               .limit = "open files (RLIMIT_NOFILE, hard)",
                               .present = limit.rlim_max,
                               .need = need,

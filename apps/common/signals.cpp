@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "signals.hpp"
 
+#include <atomic>
+
 #include <poll.h>
 
 namespace mrz::app {
 namespace {
 
-volatile std::sig_atomic_t caught = 0;
+// Any thread may be the one that a signal finds.
+std::atomic<int> caught = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 thread_local int held_depth = 0;
 
 void remember(int signal)
 {
-    if (caught == 0)
-        caught = signal;
+    int none = 0;
+    caught.compare_exchange_strong(none, signal);
 }
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGHUP};

@@ -3,6 +3,7 @@
 
 #include "common/output.hpp"
 #include "common/signals.hpp"
+#include "common/standard_files.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,6 +55,7 @@ int refuse_command_line(const CLI::Error& error, const CLI::App& app, int argc, 
 
 int main(int argc, char** argv)
 {
+    mrz::app::occupy_standard_files();
     using namespace mrz::app;
     watch_signals();
 

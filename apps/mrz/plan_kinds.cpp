@@ -112,7 +112,7 @@ KindsOfMemory compare_kinds(std::size_t size, std::size_t page_size)
     bool hidden = false;
     for (const KindOfMemory& kind : found.kinds)
         hidden = hidden || (kind.refused.empty() && !kind.frames_known);
-    found.note = frames_note(hidden, host::iommu() == host::Iommu::translating);
+    found.note = frames_note(hidden);
     return found;
 }
 

@@ -50,7 +50,7 @@ void show_fragmentation(bool json)
             report.pools.push_back(look(page_size, node));
             hidden = hidden || report.pools.back().looked.hidden;
         }
-    report.note = frames_note(hidden, host::iommu() == host::Iommu::translating);
+    report.note = frames_note(hidden);
     if (json)
         print_json(to_json(report));
     else

@@ -141,14 +141,11 @@ std::string show_port(Subject& subject, const Words& words)
 std::string clear_port(Subject& subject, const Words& words)
 {
     const auto port = port_of(words[3]);
-    if (words[2].text == "xstats") {
-        subject.session.clear_port_xstats(port);
-        return {};
-    }
-    subject.session.clear_port_stats(port);
+    const bool extended = words[2].text == "xstats";
     std::string text;
-    for (const Port* cleared : ports_of(subject.session, words[3]))
-        text += fmt::format("\n  NIC statistics for port {} cleared\n", cleared->id());
+    for (const std::uint16_t cleared :
+         extended ? subject.session.clear_port_xstats(port) : subject.session.clear_port_stats(port))
+        text += fmt::format("\n  NIC {}statistics for port {} cleared\n", extended ? "extended " : "", cleared);
     return text;
 }
 
@@ -160,7 +157,8 @@ std::string change_port(Subject& subject, const Words& words)
         subject.session.start_ports(port);
         std::string text;
         for (const Port* started : ports_of(subject.session, words[2]))
-            text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
+            if (started->open())
+                text += fmt::format("Port {}: {}\n", started->id(), address_text(started->address()));
         return text + "Done\n";
     }
     app::print_text(verb == "stop" ? "Stopping ports...\n" : "Closing ports...\n");
@@ -211,7 +209,7 @@ const Command commands[] = {
     {{"stop", "stop forwarding, and show its statistics"}, stop},
     {{"show fwd stats all", "what was forwarded since the start, or since it was cleared"}, show_forward_statistics},
     {{"clear fwd stats all", "count what is forwarded from zero"}, clear_forward_statistics},
-    {{"show config fwd|cores|rxtx", "which lcores forward from where to where; queues and bursts"},
+    {{"show config fwd|cores|rxtx", "what the next start is to do: lcores and ways; queues and bursts"},
      show_configuration},
     {{"set fwd <mode>", "what is done to packets, from the next start on"}, set_mode},
     {{"set burst <packets>", "how many are received, and sent, at once, from the next start on"}, set_burst},

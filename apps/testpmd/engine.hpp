@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace mrz::testpmd {
@@ -27,6 +28,8 @@ struct Engine {
 
 //! All engines, in the order of the help.
 std::span<const Engine* const> engines();
+//! "io, mac, …".
+std::string engine_names();
 //! None if there is none of that name.
 const Engine* find_engine(std::string_view name);
 

@@ -4,11 +4,14 @@
 #pragma once
 
 #include "engine.hpp"
+#include "free_packets.hpp"
 
 #include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
 
 #include <concepts>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace mrz::testpmd {
@@ -54,10 +57,30 @@ inline void look_up(Stream& stream, rte_mbuf* const* packets, std::uint16_t coun
     std::uint64_t missing = 0;
     for (std::uint16_t i = 0; i < count; ++i)
         for (const rte_mbuf* segment = packets[i]; segment != nullptr; segment = segment->next)
-            ++(stream.keys->find(rte_pktmbuf_mtod(segment, const void*), segment->data_len) ? found : missing);
+            ++(stream.reader->lookup(rte_pktmbuf_mtod(segment, const void*), segment->data_len) ? found : missing);
     stream.keys_found.add(found);
     stream.keys_missing.add(missing);
 }
+
+//! Keeps the readers of an lcore's streams online.
+class ReadersOnline {
+  public:
+    explicit ReadersOnline(std::span<Stream> streams) : streams_{streams}
+    {
+        for (Stream& stream : streams_)
+            stream.reader->online();
+    }
+    ReadersOnline(const ReadersOnline&) = delete;
+    ReadersOnline& operator=(const ReadersOnline&) = delete;
+    ~ReadersOnline()
+    {
+        for (Stream& stream : streams_)
+            stream.reader->offline();
+    }
+
+  private:
+    std::span<Stream> streams_;
+};
 
 template <bool lookup>
 void drain(Stream& stream)
@@ -69,7 +92,7 @@ void drain(Stream& stream)
     stream.rx_packets.add(count);
     if constexpr (lookup)
         look_up(stream, packets, count);
-    rte_pktmbuf_free_bulk(packets, count);
+    free_packets(packets, count);
 }
 
 inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
@@ -78,7 +101,7 @@ inline void send(Stream& stream, rte_mbuf** packets, std::uint16_t count)
     stream.tx_packets.add(sent);
     if (unlikely(sent < count)) {
         stream.dropped.add(static_cast<std::uint64_t>(count - sent));
-        rte_pktmbuf_free_bulk(packets + sent, count - sent);
+        free_packets(packets + sent, static_cast<std::uint16_t>(count - sent));
     }
 }
 
@@ -92,9 +115,14 @@ void forward(std::span<Stream> streams, const std::atomic<bool>& stop)
     engines.reserve(streams.size());
     for (Stream& stream : streams)
         engines.emplace_back(stream);
+    [[maybe_unused]] std::optional<detail::ReadersOnline> online;
+    if constexpr (lookup)
+        online.emplace(streams);
     do {
         for (std::size_t i = 0; i < engines.size(); ++i) {
             Stream& stream = streams[i];
+            if constexpr (lookup)
+                stream.reader->quiescent();
             rte_mbuf* packets[max_burst];
             std::uint16_t count = 0;
             if constexpr (Handler<E>) {

@@ -43,10 +43,10 @@ std::vector<rte_pktmbuf_extmem> pieces_of(const rte_memzone& data, std::uint16_t
 
 } // namespace
 
-std::size_t external_bytes(std::uint32_t buffers, std::uint16_t size, std::size_t page_size)
+std::size_t external_bytes(std::uint32_t buffers, std::uint16_t size)
 {
-    const std::size_t in_a_page = page_size / element_size(size);
-    return (buffers + in_a_page - 1) / in_a_page * page_size;
+    const std::size_t in_a_page = Window::header_size / element_size(size);
+    return (buffers + in_a_page - 1) / in_a_page * Window::header_size;
 }
 
 rte_mempool* make_external_pool(const std::string& name, std::uint32_t buffers, std::uint32_t cache,

@@ -7,7 +7,6 @@
 #include "port.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,6 +21,22 @@ struct LcoreStreams {
     const std::atomic<bool>* stop = nullptr;
 };
 
+//! Who forwards what.
+struct Assignment {
+    std::vector<Stream> streams;
+    std::vector<LcoreStreams> lcores; //!< Of these streams: they may be moved, but not copied.
+
+    Assignment() = default;
+    Assignment(Assignment&&) = default;
+    Assignment& operator=(Assignment&&) = default;
+    Assignment(const Assignment&) = delete;
+    Assignment& operator=(const Assignment&) = delete;
+    ~Assignment() = default;
+};
+//! Which port goes where depends on all \p ports; one that is closed, or gone, neither receives nor is sent to.
+//! Throws Error: invalid where a port is stopped, nothing is left to forward, or there is no lcore to forward on.
+Assignment assign(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain);
+
 //! Streams over lcores, from start() to stop(). Used by the main thread alone.
 class Forwarding {
   public:
@@ -30,31 +45,27 @@ class Forwarding {
     Forwarding(const Forwarding&) = delete;
     Forwarding& operator=(const Forwarding&) = delete;
 
-    //! Throws Error: invalid where no port is started, or there is no lcore to forward on; busy where it runs.
-    //! \param bursts_first are sent on each stream before, of the txonly engine's packets.
-    void start(const ForwardOptions& options, std::span<const Port> ports, const KeySearch* keys,
+    //! Throws Error: as assign(); busy where it runs.
+    //! \param domain where the keys of packets are looked up; null: nowhere. Each stream has a reader of its own
+    //! there. \param bursts_first are sent from each port before, of the txonly engine's packets; a signal ends that.
+    void start(const ForwardOptions& options, std::span<const Port> ports, const Domain* domain,
                unsigned bursts_first = 0);
     //! Returns when no lcore forwards any more. Does nothing where it does not run.
     void stop();
     [[nodiscard]] bool running() const noexcept { return running_; }
 
     //! What forwards, or forwarded last; empty before the first start.
-    [[nodiscard]] std::span<const Stream> streams() const noexcept { return streams_; }
-    [[nodiscard]] std::span<const LcoreStreams> lcores() const noexcept { return lcores_; }
+    [[nodiscard]] std::span<const Stream> streams() const noexcept { return assigned_.streams; }
     [[nodiscard]] const Engine* engine() const noexcept { return engine_; }
-    //! How long it runs, or ran.
-    [[nodiscard]] std::chrono::nanoseconds duration() const;
 
   private:
-    void launch(ForwardLoop loop);
+    void launch(Assignment& assigned, ForwardLoop loop);
+    void send_first(Assignment& first, unsigned bursts);
 
     const Engine* engine_ = nullptr;
-    std::vector<Stream> streams_;
-    std::vector<LcoreStreams> lcores_;
+    Assignment assigned_;
     std::atomic<bool> stop_ = false;
     bool running_ = false;
-    std::chrono::steady_clock::time_point began_ = {};
-    std::chrono::steady_clock::time_point ended_ = {};
 };
 
 } // namespace mrz::testpmd

@@ -5,7 +5,6 @@
 
 #include "commands_parser.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -8,8 +8,12 @@
 #include "common/eal.hpp"
 #include "common/output.hpp"
 #include "common/pool_changes.hpp"
+#include "common/process_limits.hpp"
 #include "common/signals.hpp"
+#include "common/standard_files.hpp"
 #include "common/temporary_pool.hpp"
+
+#include <mrzone/hugepage.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -22,19 +26,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the EAL itself, and native pools, are made of. Only for an EAL that leaves no files: others keep their pages.
+// What the EAL itself is made of.
 std::optional<app::TemporaryPool> pages_for_eal(const Options& options)
 {
-    const auto& given = options.eal;
-    if (std::ranges::find(given, "--in-memory") == given.end() ||
-        std::ranges::find(given, "--no-huge") != given.end())
+    constexpr std::uint64_t pages = 48;
+    if (!options.memory.may_add_pages)
         return std::nullopt;
-    constexpr std::size_t page = 2_MiB;
-    constexpr std::uint64_t own = 48;
-    const std::uint64_t buffer = options.memory.buffer_size + 384U;
-    const std::uint64_t native =
-        options.memory.kind == PoolKind::native ? options.memory.buffers * buffer / page + 1 : 0;
-    return app::TemporaryPool{page, {}, own + native};
+    app::TemporaryPool pool{2_MiB, {}, pages};
+    // The EAL itself would only say that there is no memory, not that a control group forbids it.
+    Window::preflight({.size = 2_MiB, .page_size = 2_MiB});
+    return pool;
 }
 
 // Between whatever else happens: ports that vanish, and statistics from time to time.
@@ -47,17 +48,34 @@ class Watch {
         if (session_.any_vanished()) {
             if (session_.forwarding().running())
                 app::print_text(forward_statistics(session_));
-            session_.drop_vanished();
+            try {
+                session_.drop_vanished();
+            } catch (const Error& error) { // nothing is left to forward
+                app::say("{}", error.what());
+            }
         }
         if (period_.count() == 0 || Clock::now() < next_)
             return;
         next_ = Clock::now() + period_;
         for (const Port& port : session_.ports())
             if (port.state() == Port::State::started)
-                app::print_text(statistics_.text(port));
+                show(port);
     }
 
   private:
+    // A device that does not tell its counters goes on forwarding.
+    void show(const Port& port)
+    {
+        std::string text;
+        try {
+            text = statistics_.text(port);
+        } catch (const Error& error) {
+            app::say("{}", error.what());
+            return;
+        }
+        app::print_text(text);
+    }
+
     Session& session_;
     PortStatistics statistics_;
     std::chrono::seconds period_;
@@ -124,9 +142,11 @@ void run(int argc, char** argv)
         app::print_text(*options.text);
         return;
     }
+    app::check_open_files(0);
     app::undo_what_a_kill_left();
     const auto pages = pages_for_eal(options);
-    const app::Eal eal{{.in_memory = pages.has_value(), .defaults = false, .arguments = options.eal}};
+    const bool leaves_nothing = std::ranges::find(options.eal, "--in-memory") != options.eal.end();
+    const app::Eal eal{{.in_memory = leaves_nothing, .defaults = false, .arguments = options.eal}};
     forward(options);
 }
 
@@ -135,6 +155,7 @@ void run(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    mrz::app::occupy_standard_files();
     mrz::app::watch_signals();
     return mrz::app::run_and_report(false, [&] { mrz::testpmd::run(argc, argv); });
 }

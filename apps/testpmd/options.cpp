@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
+#include "engines/packet_maker.hpp"
+
 #include "common/size.hpp"
 
 #include <CLI/CLI.hpp>
@@ -9,16 +11,12 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
 
 namespace mrz::testpmd {
 namespace {
-
-// UDP over IPv4 over Ethernet: no packet that an engine makes is shorter.
-constexpr std::uint32_t least_packet = 14 + 20 + 8;
 
 [[noreturn]] void refuse(std::string limit, std::string remedy = "see: mrz-testpmd --help")
 {
@@ -28,23 +26,22 @@ constexpr std::uint32_t least_packet = 14 + 20 + 8;
                               .remedy = std::move(remedy)}};
 }
 
-std::string engine_names()
-{
-    std::vector<std::string_view> names;
-    for (const Engine* const engine : engines())
-        names.push_back(engine->name);
-    return fmt::format("{}", fmt::join(names, ", "));
-}
-
 // "0x6", or "6", which is hexadecimal, too: as testpmd reads it.
-std::vector<unsigned> parse_lcores(std::string_view mask)
+std::optional<std::uint64_t> parse_mask(std::string_view digits)
 {
-    std::string_view digits = mask;
     if (digits.starts_with("0x") || digits.starts_with("0X"))
         digits.remove_prefix(2);
     std::uint64_t bits = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
-    if (error != std::errc{} || end != digits.data() + digits.size() || bits == 0)
+    if (error != std::errc{} || end != digits.data() + digits.size())
+        return std::nullopt;
+    return bits;
+}
+
+std::vector<unsigned> parse_lcores(std::string_view mask)
+{
+    const std::uint64_t bits = parse_mask(mask).value_or(0);
+    if (bits == 0)
         refuse(fmt::format("\"{}\" is no mask of lcores", mask),
                "give hexadecimal digits, for example: --coremask=0x2");
     std::vector<unsigned> lcores;
@@ -60,8 +57,9 @@ void add_peer(std::map<std::uint16_t, rte_ether_addr>& peers, const std::string&
     const std::size_t comma = text.find(',');
     std::uint16_t port = 0;
     rte_ether_addr address = {};
-    if (comma == std::string::npos ||
-        std::from_chars(text.data(), text.data() + comma, port).ptr != text.data() + comma ||
+    const char* const end = text.data() + std::min(comma, text.size());
+    const auto [read, error] = std::from_chars(text.data(), end, port);
+    if (comma == std::string::npos || error != std::errc{} || read != end || port >= RTE_MAX_ETHPORTS ||
         rte_ether_unformat_addr(text.c_str() + comma + 1, &address) != 0)
         refuse(fmt::format("\"{}\" is no port and Ethernet address", text),
                "give, for example: --eth-peer=0,02:00:00:00:00:01");
@@ -76,6 +74,7 @@ struct Texts {
     std::string shape;
     std::string topology = "paired";
     std::string coremask;
+    std::string tx_offloads;
     std::vector<std::string> peers;
     std::string device;
 };
@@ -101,9 +100,10 @@ void add_options(CLI::App& app, Options& options, Texts& texts)
 
     app.add_option("--forward-mode", texts.mode, "What happens to packets: " + engine_names())->capture_default_str();
     number<std::uint16_t>(app, "--burst", forward.burst, 1, max_burst, "Packets of a burst")->capture_default_str();
-    number(app, "--nb-cores", forward.cores, 1U, unsigned{RTE_MAX_LCORE}, "Lcores that forward")
-        ->capture_default_str();
-    app.add_option("--coremask", texts.coremask, "Which lcores those are, in hexadecimal");
+    CLI::Option* const cores =
+        number(app, "--nb-cores", forward.cores, 1U, unsigned{RTE_MAX_LCORE}, "Lcores that forward")
+            ->capture_default_str();
+    app.add_option("--coremask", texts.coremask, "Which lcores those are, in hexadecimal")->excludes(cores);
     app.add_option("--port-topology", texts.topology, "Where packets go")
         ->check(CLI::IsMember({"paired", "chained", "loop"}))
         ->capture_default_str();
@@ -124,14 +124,17 @@ void add_options(CLI::App& app, Options& options, Texts& texts)
                    "included")
         ->check(CLI::Range(64U, 65535U));
 
+    app.add_flag("--enable-rx-cksum", port.rx_checksums, "Let devices check what they receive, where they can");
+    app.add_option("--tx-offloads", texts.tx_offloads,
+                   "RTE_ETH_TX_OFFLOAD_… bits for devices, where they have them, in hexadecimal");
+
     app.add_option("--mp-alloc", texts.mp_alloc,
                    "Where packets live: in an arena; arena-extbuf: their data there as pinned external buffers; "
                    "native: as DPDK does by itself")
-        ->check(CLI::IsMember({"arena", "arena-extbuf", "native"}))
         ->capture_default_str();
     app.add_option("--arena-page", texts.page, "The arena's page size")->capture_default_str();
     number<std::uint32_t>(app, "--total-num-mbufs", memory.buffers, 1025, 1U << 28,
-                          "Buffers of each pool (default: what queues and lcores can hold)");
+                          "Buffers of the pool (default: what queues and lcores can hold)");
     number<std::uint16_t>(app, "--mbuf-size", memory.buffer_size, RTE_PKTMBUF_HEADROOM + 64, 65472,
                           "Bytes of a buffer, 128 of headroom included")
         ->capture_default_str();
@@ -144,10 +147,14 @@ void add_options(CLI::App& app, Options& options, Texts& texts)
 
 PoolKind parse_kind(std::string_view text)
 {
-    for (const PoolKind kind : {PoolKind::arena, PoolKind::arena_extbuf, PoolKind::native})
+    std::vector<std::string_view> names;
+    for (const PoolKind kind : {PoolKind::arena, PoolKind::arena_extbuf, PoolKind::native}) {
         if (text == to_string(kind))
             return kind;
-    refuse(fmt::format("there is no kind of pool \"{}\"", text));
+        names.push_back(to_string(kind));
+    }
+    refuse(fmt::format("there is no kind of pool \"{}\"", text),
+           fmt::format("give one of: {}", fmt::join(names, ", ")));
 }
 
 void take_over(Options& options, const Texts& texts)
@@ -160,6 +167,13 @@ void take_over(Options& options, const Texts& texts)
         forward.shape = parse_shape(texts.shape);
     if (!texts.coremask.empty())
         forward.lcores = parse_lcores(texts.coremask);
+    if (!texts.tx_offloads.empty()) {
+        const auto bits = parse_mask(texts.tx_offloads);
+        if (!bits)
+            refuse(fmt::format("\"{}\" is no mask of offloads", texts.tx_offloads),
+                   "give hexadecimal digits, for example: --tx-offloads=0xe");
+        options.port.tx_offloads = *bits;
+    }
     forward.topology = texts.topology == "paired"    ? Topology::paired
                        : texts.topology == "chained" ? Topology::chained
                                                      : Topology::loop;
@@ -170,10 +184,38 @@ void take_over(Options& options, const Texts& texts)
     options.memory.page_size = app::parse_size(texts.page, "the arena's page size");
     if (!texts.device.empty())
         options.memory.device = texts.device;
+    // Whose processes leave no files, and so give all pages back.
+    const auto has = [&options](std::string_view word) {
+        return std::ranges::find(options.eal, word) != options.eal.end();
+    };
+    options.memory.may_add_pages = has("--in-memory") && !has("--no-huge");
+    if (options.tx_first && options.interactive && !options.auto_start)
+        refuse("--tx-first is for forwarding that starts by itself",
+               "give --auto-start too, or type: start tx_first");
     if (options.memory.device && options.memory.kind == PoolKind::native)
         refuse("--domain registers an arena, and --mp-alloc=native has none", "leave out one of the two");
     if (forward.lookup && !options.memory.device)
         refuse("--lookup needs keys to look up", "give --domain too, for example: --domain=any");
+}
+
+// A secondary process has neither ports nor an arena of its own; the EAL would wait for a primary one, deaf to
+// signals.
+void check_process_type(const std::vector<std::string>& eal)
+{
+    // getopt_long(3) takes any beginning of a name that is no other's.
+    constexpr std::string_view name = "--proc-type";
+    for (std::size_t i = 0; i < eal.size(); ++i) {
+        const std::size_t equals = eal[i].find('=');
+        const std::string_view given = std::string_view{eal[i]}.substr(0, equals);
+        if (given.size() < std::string_view{"--pr"}.size() || !name.starts_with(given))
+            continue;
+        const std::string type = equals != std::string::npos ? eal[i].substr(equals + 1)
+                                 : i + 1 < eal.size()        ? eal[i + 1]
+                                                             : std::string{};
+        if (type != "primary")
+            refuse(fmt::format("{}={} is not for this program, which makes its own ports' memory", name, type),
+                   "leave it out; programs beside one another take --in-memory, or a --file-prefix each");
+    }
 }
 
 } // namespace
@@ -200,10 +242,9 @@ PacketShape parse_shape(std::string_view text)
         if (*at != ',')
             refuse_shape("segments are separated by commas");
     }
-    if (shape.length() < least_packet)
-        refuse_shape(fmt::format("{} bytes, where the headers alone are {}", shape.length(), least_packet));
-    // What the IPv4 header can say.
-    if (shape.length() > 14 + 65535)
+    if (shape.length() < shortest_made)
+        refuse_shape(fmt::format("{} bytes, where the headers alone are {}", shape.length(), shortest_made));
+    if (shape.length() > longest_made)
         refuse_shape(fmt::format("{} bytes, where an IPv4 packet has at most 65535", shape.length()));
     return shape;
 }
@@ -216,9 +257,8 @@ Options parse_options(int argc, char** argv)
     options.eal.assign(arguments.begin(), divider);
     std::vector<std::string> own(divider == arguments.end() ? divider : divider + 1, arguments.end());
 
-    CLI::App app{
-        "Forwards packets whose memory lies in an arena: as dpdk-testpmd, option for option and verb for verb.",
-        "mrz-testpmd [EAL options] --"};
+    CLI::App app{"Forwards packets whose memory lies in an arena, by dpdk-testpmd's names of options and verbs.",
+                 "mrz-testpmd [EAL options] --"};
     app.footer("For example: mrz-testpmd --in-memory --no-pci -l 0,1 --vdev=net_null0 --vdev=net_null1 -- -i\n"
                "See mrz-testpmd(1) for the prompt's verbs and the exit status.");
     app.set_version_flag("--version", "mrz-testpmd " MRZ_VERSION);
@@ -241,6 +281,7 @@ Options parse_options(int argc, char** argv)
         refuse(error.what());
     }
     take_over(options, texts);
+    check_process_type(options.eal);
     return options;
 }
 

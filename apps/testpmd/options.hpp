@@ -22,6 +22,8 @@ enum class Topology {
 };
 
 struct PortOptions {
+    bool rx_checksums = false;     //!< Let the device check those of received packets, where it can.
+    std::uint64_t tx_offloads = 0; //!< RTE_ETH_TX_OFFLOAD_…, of which the device gets those that it has.
     std::uint16_t rx_queues = 1;
     std::uint16_t tx_queues = 1;
     std::uint16_t rx_descriptors = 0; //!< 0: what the driver prefers.
@@ -38,6 +40,9 @@ struct ForwardOptions {
     std::vector<unsigned> lcores = {};                  //!< Those of --coremask; empty: the first workers.
     std::map<std::uint16_t, rte_ether_addr> peers = {}; //!< By transmit port.
     bool lookup = false;
+
+    //! How many lcores are to forward.
+    [[nodiscard]] std::size_t lcore_count() const noexcept { return lcores.empty() ? cores : lcores.size(); }
 };
 
 struct Options {

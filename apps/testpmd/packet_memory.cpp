@@ -2,8 +2,12 @@
 #include "packet_memory.hpp"
 
 #include "external_buffers.hpp"
+#include "pool_bytes.hpp"
 
 #include "common/output.hpp"
+#include "common/process_limits.hpp"
+#include "common/progress.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
 #include <rte_errno.h>
@@ -11,89 +15,62 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
-#include <set>
 
 namespace mrz::testpmd {
 namespace {
 
-// What a port may use instead of the kind that was asked for.
-PoolKind kind_for_driver(const PoolNeed& need, PoolKind asked)
+// Of every port's pool: ports forward to one another.
+PoolKind kind_for_all(const std::vector<PortDevice>& ports, const MemoryOptions& options)
 {
-    // Its peer maps memory by DPDK's table of it, in which external heaps are not.
-    if (need.driver == "net_virtio_user" && asked != PoolKind::native) {
-        app::say("port {} ({}) gets a native pool: its peer cannot see an arena", need.port, need.driver);
+    if (options.kind == PoolKind::native)
+        return options.kind;
+    if (const auto sharing = std::ranges::find_if(ports, shares_memory_by_table); sharing != ports.end()) {
+        if (options.device)
+            throw Error{ENOTSUP,
+                        Cause{.trouble = Trouble::unsupported,
+                              .what = fmt::format("an arena in a domain of {} (--domain)", *options.device),
+                              .limit = fmt::format("the peer of port {} ({}) cannot see an arena, and ports forward "
+                                                   "to one another",
+                                                   sharing->port, sharing->driver),
+                              .remedy = "leave out --domain, or that port"}};
+        app::say("all ports get a native pool: the peer of port {} ({}) cannot see an arena", sharing->port,
+                 sharing->driver);
         return PoolKind::native;
     }
-    // It makes the pool's own memory its ring's, where external buffers are not.
-    if (need.driver == "net_af_xdp" && asked == PoolKind::arena_extbuf)
-        throw Error{ENOTSUP,
-                    Cause{.trouble = Trouble::unsupported,
-                          .what = fmt::format("packets of port {} ({}) in external buffers", need.port, need.driver),
-                          .limit = "AF_XDP shares the pool's own memory with the kernel",
-                          .remedy = "give --mp-alloc=arena or --mp-alloc=native"}};
-    return asked;
-}
-
-// Where all devices are near to one node.
-std::optional<int> common_node(const std::vector<PoolNeed>& ports)
-{
-    const auto same = [&ports](const PoolNeed& need) { return need.node == ports.front().node; };
-    return std::ranges::all_of(ports, same) ? ports.front().node : std::nullopt;
-}
-
-// Bytes that a pool of whole packets takes: objects that do not cross pages, its ring, its lcores' caches.
-std::size_t bytes_of_pool(std::uint32_t buffers, std::size_t object, std::size_t page_size)
-{
-    rte_mempool_objsz size = {};
-    const std::size_t each = rte_mempool_calc_obj_size(static_cast<std::uint32_t>(object), 0, &size);
-    const std::size_t pages = (buffers + page_size / each - 1) / (page_size / each);
-    const std::size_t ring = std::bit_ceil(std::size_t{buffers} + 1) * sizeof(void*);
-    const std::size_t caches = RTE_MAX_LCORE * sizeof(rte_mempool_cache);
-    return pages * page_size + ring + caches + 2_MiB;
+    const auto refusing = std::ranges::find_if_not(ports, takes_external_buffers);
+    if (refusing != ports.end() && options.kind == PoolKind::arena_extbuf)
+        throw Error{ENOTSUP, Cause{.trouble = Trouble::unsupported,
+                                   .what = fmt::format("packets of port {} ({}) in external buffers", refusing->port,
+                                                       refusing->driver),
+                                   .limit = "it makes the pool's own memory its ring",
+                                   .remedy = "give --mp-alloc=arena or --mp-alloc=native"}};
+    return options.kind;
 }
 
 std::size_t arena_bytes(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers)
 {
     // The heap's pages are header pages' size, whatever the block's are.
     constexpr std::size_t heap_page = Window::header_size;
-    const std::size_t bytes = kind == PoolKind::arena
-                                  ? bytes_of_pool(buffers, sizeof(rte_mbuf) + options.buffer_size, heap_page)
-                                  : bytes_of_pool(buffers, external_object_size, heap_page) +
-                                        external_bytes(buffers, options.buffer_size, heap_page);
+    const std::size_t bytes =
+        kind == PoolKind::arena
+            ? pool_bytes(buffers, sizeof(rte_mbuf) + options.buffer_size, heap_page)
+            : pool_bytes(buffers, external_object_size, heap_page) + external_bytes(buffers, options.buffer_size);
     return (bytes + options.page_size - 1) / options.page_size * options.page_size;
 }
 
-[[noreturn]] void refuse_pool(PoolKind kind, std::uint32_t buffers, std::size_t size)
+[[noreturn]] void refuse_pool(PoolKind kind, std::uint32_t buffers, std::size_t bytes)
 {
     const int error_number = rte_errno > 0 ? rte_errno : ENOMEM;
-    throw Error{error_number,
-                Cause{.trouble = Trouble::hugepages,
-                      .what = fmt::format("a pool of {} buffers ({})", buffers, to_string(kind)),
-                      .limit = rte_strerror(error_number),
-                      .need = buffers * size,
-                      .remedy = kind == PoolKind::native
-                                    ? "reserve more hugepages (mrz pools set), or give a smaller --total-num-mbufs"
-                                    : "give a smaller --total-num-mbufs"}};
-}
-
-std::vector<KeyedMemory> keyed(const Arena& arena, const Domain& domain)
-{
-    std::vector<KeyedMemory> memory;
-    for (const Window& window : arena.windows()) {
-        const std::byte* const header = static_cast<const std::byte*>(window.address());
-        for (const void* const part :
-             {static_cast<const void*>(header), static_cast<const void*>(window.block().data())}) {
-            const Region& region = arena.region(domain, part, 1);
-            const KeyedMemory one{.address = reinterpret_cast<std::uintptr_t>(region.bytes().data()),
-                                  .length = region.bytes().size(),
-                                  .key = region.lkey()};
-            if (std::ranges::find(memory, one.address, &KeyedMemory::address) == memory.end())
-                memory.push_back(one);
-        }
-    }
-    return memory;
+    const std::string fewer = "give a smaller --total-num-mbufs";
+    throw Error{
+        error_number,
+        Cause{.trouble = Trouble::hugepages,
+              .what = fmt::format("a pool of {} buffers ({})", buffers, to_string(kind)),
+              .limit = fmt::format("DPDK answers \"{}\"; bytes of pages that are free", rte_strerror(error_number)),
+              .present = read_pool(native_page_size).available() * native_page_size,
+              .need = bytes,
+              .remedy = kind == PoolKind::native ? how_to_give(bytes) + "; or " + fewer : fewer}};
 }
 
 } // namespace
@@ -111,20 +88,14 @@ std::string_view to_string(PoolKind kind) noexcept
     return "unknown";
 }
 
-PacketMemory::PacketMemory(const MemoryOptions& options, const std::vector<PoolNeed>& ports, std::uint32_t buffers)
+PacketMemory::PacketMemory(const MemoryOptions& options, const std::vector<PortDevice>& ports, std::uint32_t buffers)
 {
     if (options.buffers != 0)
         buffers = options.buffers;
-    for (const PoolNeed& need : ports)
-        kinds_.emplace(need.port, kind_for_driver(need, options.kind));
-    std::set<PoolKind> kinds;
-    for (const auto& [port, kind] : kinds_)
-        kinds.insert(kind);
-    for (const PoolKind kind : kinds) {
-        if (kind != PoolKind::native)
-            build_arena(kind, options, buffers, common_node(ports));
-        make_pool(kind, options, buffers);
-    }
+    const PoolKind kind = kind_for_all(ports, options);
+    if (kind != PoolKind::native)
+        build_arena(kind, options, buffers, common_node(ports));
+    make_pool(kind, options, buffers);
 }
 
 PacketMemory::~PacketMemory() = default;
@@ -140,42 +111,36 @@ void PacketMemory::build_arena(PoolKind kind, const MemoryOptions& options, std:
         arena.domains = {*domain_};
     }
     pages_.emplace(app::reserve_for_arena(size, options.page_size, node));
-    arena.surplus = app::surplus_for(size, options.page_size);
+    arena.surplus = app::surplus_for(size, options.page_size, node);
+    app::ProgressBar bar{"zeroing pages"};
+    arena.progress = [&bar](const BuildProgress& progress) {
+        app::throw_if_interrupted();
+        bar.update(progress.taken, progress.wanted);
+    };
     arena_ = Arena::build("testpmd", arena);
-    if (domain_)
-        keys_.emplace(keyed(*arena_, *domain_));
 }
 
 void PacketMemory::make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers)
 {
     const int socket = kind == PoolKind::native ? SOCKET_ID_ANY : arena_->socket_id();
     const std::string name = fmt::format("testpmd_{}", to_string(kind));
+    const std::size_t bytes = pool_bytes(buffers, sizeof(rte_mbuf) + options.buffer_size, native_page_size);
+    if (kind == PoolKind::native && options.may_add_pages) {
+        app::check_open_files(native_pages(bytes));
+        native_pages_.emplace(native_page_size, std::nullopt, native_pages(bytes));
+        Window::preflight({.size = native_pages(bytes) * native_page_size, .page_size = native_page_size});
+    }
     rte_mempool* pool = nullptr;
     if (kind == PoolKind::arena_extbuf) {
-        data_ = arena_->reserve("testpmd_data", external_bytes(buffers, options.buffer_size, Window::header_size),
-                                Access::local_write, Window::header_size);
+        data_ = arena_->reserve("testpmd_data", external_bytes(buffers, options.buffer_size), Access::local_write,
+                                Window::header_size);
         pool = make_external_pool(name, buffers, options.cache, options.buffer_size, socket, *data_->memzone());
     } else {
         pool = rte_pktmbuf_pool_create(name.c_str(), buffers, options.cache, 0, options.buffer_size, socket);
     }
     if (pool == nullptr)
-        refuse_pool(kind, buffers, sizeof(rte_mbuf) + options.buffer_size);
-    pools_.push_back({.kind = kind, .pool = std::unique_ptr<rte_mempool, PacketPool::Free>{pool}});
-}
-
-rte_mempool* PacketMemory::pool_for(std::uint16_t port) const
-{
-    return of_port(port).pool.get();
-}
-
-PoolKind PacketMemory::kind_for(std::uint16_t port) const
-{
-    return of_port(port).kind;
-}
-
-const PacketPool& PacketMemory::of_port(std::uint16_t port) const
-{
-    return *std::ranges::find(pools_, kinds_.at(port), &PacketPool::kind);
+        refuse_pool(kind, buffers, bytes);
+    packets_ = {.kind = kind, .pool = std::unique_ptr<rte_mempool, PacketPool::Free>{pool}};
 }
 
 } // namespace mrz::testpmd

@@ -3,7 +3,7 @@
 //! The pools that packets live in.
 #pragma once
 
-#include "key_search.hpp"
+#include "port_device.hpp"
 
 #include "common/arena_pages.hpp"
 
@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +36,7 @@ struct MemoryOptions {
     std::uint32_t buffers = 0;                             //!< 0: what the queues can hold, and what lcores keep.
     std::uint16_t buffer_size = RTE_MBUF_DEFAULT_BUF_SIZE; //!< Bytes, headroom included.
     std::uint32_t cache = 250;                             //!< Buffers that an lcore keeps for itself.
+    bool may_add_pages = false;                            //!< To the page pool, for as long as the program runs.
     std::optional<std::string> device = {};                //!< Whose domain the arena is registered in.
 };
 
@@ -48,46 +48,34 @@ struct PacketPool {
     std::unique_ptr<rte_mempool, Free> pool;
 };
 
-//! What a port needs of its packets' memory.
-struct PoolNeed {
-    std::uint16_t port = 0;
-    std::string driver;        //!< "net_af_packet".
-    std::optional<int> node{}; //!< That the device is near to.
-};
-
-//! All packet memory of the program; an arena for the kinds that need one. Owns it, and is to be destroyed when no
-//! port can use it any more, and before the EAL's end.
+//! All packet memory of the program: one pool, since ports forward to one another, and an arena for the kinds that
+//! need one. Owns it, and is to be destroyed when no port can use it any more, and before the EAL's end.
 class PacketMemory {
   public:
-    //! \p buffers is how many each pool has where the options leave it open. Pools that no port needs are not made.
+    //! \p buffers is how many the pool has where the options leave it open. It is native, which is said, where the
+    //! peer of a port can see no other.
     //! Throws Error: as Arena::build(), hugepages; unsupported (ENOTSUP) for a port that cannot take the kind.
-    PacketMemory(const MemoryOptions& options, const std::vector<PoolNeed>& ports, std::uint32_t buffers);
+    PacketMemory(const MemoryOptions& options, const std::vector<PortDevice>& ports, std::uint32_t buffers);
     ~PacketMemory();
     PacketMemory(const PacketMemory&) = delete;
     PacketMemory& operator=(const PacketMemory&) = delete;
 
-    //! The pool that a port's packets come from.
-    [[nodiscard]] rte_mempool* pool_for(std::uint16_t port) const;
-    [[nodiscard]] PoolKind kind_for(std::uint16_t port) const;
-    [[nodiscard]] const std::vector<PacketPool>& pools() const noexcept { return pools_; }
-    //! None where every pool is native.
+    [[nodiscard]] const PacketPool& packets() const noexcept { return packets_; }
+    //! None where the pool is native.
     [[nodiscard]] Arena* arena() noexcept { return arena_ ? &*arena_ : nullptr; }
+    //! In which the arena is registered.
     [[nodiscard]] const std::optional<Domain>& domain() const noexcept { return domain_; }
-    //! The keys to the arena in that domain. Only with a domain.
-    [[nodiscard]] const KeySearch* keys() const noexcept { return keys_ ? &*keys_ : nullptr; }
 
   private:
     void build_arena(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers, std::optional<int> node);
     void make_pool(PoolKind kind, const MemoryOptions& options, std::uint32_t buffers);
-    [[nodiscard]] const PacketPool& of_port(std::uint16_t port) const;
 
     std::optional<Domain> domain_;
     std::optional<app::ArenaPages> pages_;
+    std::optional<app::TemporaryPool> native_pages_;
     std::optional<Arena> arena_;
     std::optional<Zone> data_; //!< Of external buffers.
-    std::vector<PacketPool> pools_;
-    std::map<std::uint16_t, PoolKind> kinds_; //!< By port; there is one pool of each kind.
-    std::optional<KeySearch> keys_;
+    PacketPool packets_;
 };
 
 } // namespace mrz::testpmd

@@ -9,7 +9,6 @@
 #include <net/if.h>
 #include <rte_errno.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -24,6 +23,13 @@ namespace {
                                     .what = fmt::format("{} port {}", doing, id),
                                     .limit = fmt::format("the driver answers \"{}\"", rte_strerror(error_number)),
                                     .remedy = std::move(remedy)}};
+}
+
+// Where nothing is left to be done about it.
+void say_failure(std::uint16_t id, std::string_view doing, int status)
+{
+    if (status != 0)
+        app::say("{} port {}: the driver answers \"{}\"", doing, id, rte_strerror(-status));
 }
 
 void check_queues(std::uint16_t id, const char* option, std::uint16_t asked, std::uint16_t most)
@@ -108,7 +114,13 @@ void Port::configure(const rte_eth_dev_info& info)
     tx_offloads_ = conf.txmode.offloads;
     options_.rx_descriptors = receive_descriptors(info, options_);
     options_.tx_descriptors = transmit_descriptors(info, options_);
-    rte_eth_dev_adjust_nb_rx_tx_desc(id_, &options_.rx_descriptors, &options_.tx_descriptors);
+    const auto [rx_before, tx_before] = std::pair{options_.rx_descriptors, options_.tx_descriptors};
+    if (const int status = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &options_.rx_descriptors, &options_.tx_descriptors);
+        status != 0)
+        refuse(id_, "choosing descriptors of", status, "give other --rxd and --txd");
+    if (rx_before != options_.rx_descriptors || tx_before != options_.tx_descriptors)
+        app::say("port {} gets {} receive and {} transmit descriptors a queue: what its driver takes", id_,
+                 options_.rx_descriptors, options_.tx_descriptors);
 
     const int node = rte_eth_dev_socket_id(id_);
     const auto socket = node < 0 ? static_cast<unsigned>(SOCKET_ID_ANY) : static_cast<unsigned>(node);
@@ -147,7 +159,9 @@ rte_eth_conf Port::conf_for(const rte_eth_dev_info& info) const
     const std::uint32_t room = rte_pktmbuf_data_room_size(pool_) - std::uint32_t{RTE_PKTMBUF_HEADROOM};
     if (options_.max_packet.value_or(RTE_ETHER_MAX_LEN) > room)
         conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER & info.rx_offload_capa;
-    conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS & info.tx_offload_capa;
+    if (options_.rx_checksums)
+        conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_CHECKSUM & info.rx_offload_capa;
+    conf.txmode.offloads = (RTE_ETH_TX_OFFLOAD_MULTI_SEGS | options_.tx_offloads) & info.tx_offload_capa;
     if (options_.rx_queues > 1) {
         conf.rx_adv_conf.rss_conf.rss_hf =
             (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
@@ -166,15 +180,14 @@ Port::Port(Port&& other) noexcept
 
 Port::~Port()
 {
-    if (state_ == State::started || state_ == State::stopped)
-        shut(State::closed);
+    close();
 }
 
 void Port::shut(State state)
 {
     if (state_ == State::started)
-        rte_eth_dev_stop(id_);
-    rte_eth_dev_close(id_);
+        say_failure(id_, "stopping", rte_eth_dev_stop(id_));
+    say_failure(id_, "closing", rte_eth_dev_close(id_));
     state_ = state;
 }
 
@@ -205,13 +218,13 @@ void Port::stop()
 
 void Port::close()
 {
-    if (state_ == State::started || state_ == State::stopped)
+    if (open())
         shut(State::closed);
 }
 
 bool Port::vanished() const
 {
-    if (state_ != State::started && state_ != State::stopped)
+    if (!open())
         return false;
     char name[IF_NAMESIZE];
     const bool nameless = interface_ != 0 && if_indextoname(interface_, name) == nullptr && errno == ENXIO;

@@ -31,6 +31,8 @@ class Port {
     [[nodiscard]] std::uint16_t id() const noexcept { return id_; }
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] State state() const noexcept { return state_; }
+    //! Neither closed nor gone.
+    [[nodiscard]] bool open() const noexcept { return state_ == State::started || state_ == State::stopped; }
     [[nodiscard]] const rte_ether_addr& address() const noexcept { return address_; }
     [[nodiscard]] rte_mempool* pool() const noexcept { return pool_; }
     [[nodiscard]] const PortOptions& options() const noexcept { return options_; } //!< As they became.

@@ -39,9 +39,9 @@ class PortStatistics {
 // reports_forwarding.cpp
 //! A block for each stream's ports, and the sum, in testpmd's form.
 std::string forward_statistics(const Session& session);
-//! What "start" is about to do: engine, lcores, streams.
+//! What the next start forwards: engine, lcores, streams. Throws Error where nothing can.
 std::string forward_configuration(Session& session);
-//! The lcores that forward.
+//! The lcores of it. Throws Error where nothing can.
 std::string lcore_configuration(const Session& session);
 //! Bursts, packets that are made, and the ports' queues.
 std::string queue_configuration(const Session& session);
@@ -49,7 +49,7 @@ std::string queue_configuration(const Session& session);
 // reports_memory.cpp
 //! The arena's windows, sizes, keys, and how full its heap is.
 std::string arenas(Session& session);
-//! What keys over the pools cost, and beside them what the same pool of plain DPDK memory costs, of which one is
+//! What keys over the pool cost, and beside them what the same pool in plain DPDK memory costs, of which one is
 //! made for a moment where the EAL has memory to spare.
 std::string plan(Session& session);
 //! A picture of the arena's windows.

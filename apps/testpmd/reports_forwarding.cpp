@@ -14,17 +14,6 @@
 namespace mrz::testpmd {
 namespace {
 
-ForwardCounts of_stream(const Session::Counts& counts)
-{
-    return {.rx_packets = counts.rx_packets,
-            .tx_packets = counts.tx_packets,
-            .tx_dropped = counts.dropped,
-            .bad_ip_sum = counts.bad_ip_sum,
-            .bad_l4_sum = counts.bad_l4_sum,
-            .keys_found = counts.keys_found,
-            .keys_missing = counts.keys_missing};
-}
-
 //! The part of a stream's counts that is its receiving port's.
 ForwardCounts received(const ForwardCounts& stream)
 {
@@ -39,15 +28,6 @@ ForwardCounts sent(const ForwardCounts& stream)
     return {.tx_packets = stream.tx_packets, .tx_dropped = stream.tx_dropped};
 }
 
-//! The kinds of pools that packets lie in.
-std::string allocation(Session& session)
-{
-    std::vector<std::string_view> kinds;
-    for (const PacketPool& pool : session.memory().pools())
-        kinds.push_back(to_string(pool.kind));
-    return fmt::format("{}", fmt::join(kinds, " and "));
-}
-
 std::size_t started_ports(const Session& session)
 {
     return static_cast<std::size_t>(std::ranges::count(session.ports(), Port::State::started, &Port::state));
@@ -58,16 +38,15 @@ std::size_t started_ports(const Session& session)
 std::string forward_statistics(const Session& session)
 {
     const auto streams = session.forwarding().streams();
-    const std::vector<Session::Counts> counts = session.forward_counts();
+    const std::vector<ForwardCounts> counts = session.forward_counts();
     const Engine* const engine = session.forwarding().engine();
     const CountKinds kinds{.checksums = engine != nullptr && engine->name == "csum",
                            .keys = session.forward_options().lookup};
 
     std::map<std::uint16_t, ForwardCounts> ports;
     for (std::size_t i = 0; i < streams.size(); ++i) {
-        const ForwardCounts stream = of_stream(counts[i]);
-        ports[streams[i].rx_port] += received(stream);
-        ports[streams[i].tx_port] += sent(stream);
+        ports[streams[i].rx_port] += received(counts[i]);
+        ports[streams[i].tx_port] += sent(counts[i]);
     }
     std::string text;
     // As many streams as ports: the ports' blocks say it all.
@@ -77,7 +56,7 @@ std::string forward_statistics(const Session& session)
                                          .rx_queue = streams[i].rx_queue,
                                          .tx_port = streams[i].tx_port,
                                          .tx_queue = streams[i].tx_queue},
-                                        of_stream(counts[i]), kinds);
+                                        counts[i], kinds);
     ForwardCounts sum;
     for (auto& [port, port_counts] : ports) {
         const Session::Losses losses = session.losses(port);
@@ -90,13 +69,14 @@ std::string forward_statistics(const Session& session)
 
 std::string forward_configuration(Session& session)
 {
-    const Forwarding& forwarding = session.forwarding();
-    const Engine* const engine = forwarding.running() ? forwarding.engine() : session.forward_options().engine;
-    std::string text = fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support disabled, "
-                                   "MP allocation mode: {}\n",
-                                   engine != nullptr ? engine->name : "no", started_ports(session),
-                                   forwarding.lcores().size(), forwarding.streams().size(), allocation(session));
-    for (const LcoreStreams& lcore : forwarding.lcores()) {
+    const Engine* const engine = session.forward_options().engine;
+    const Assignment assigned = session.next_assignment();
+    std::string text =
+        fmt::format("{} packet forwarding - ports={} - cores={} - streams={} - NUMA support enabled, "
+                    "MP allocation mode: {}\n",
+                    engine != nullptr ? engine->name : "no", started_ports(session), assigned.lcores.size(),
+                    assigned.streams.size(), to_string(session.memory().packets().kind));
+    for (const LcoreStreams& lcore : assigned.lcores) {
         text += fmt::format("Logical Core {} (socket {}) forwards packets on {} streams:", lcore.lcore,
                             rte_lcore_to_socket_id(lcore.lcore), lcore.streams.size());
         for (const Stream& stream : lcore.streams)
@@ -110,8 +90,9 @@ std::string forward_configuration(Session& session)
 
 std::string lcore_configuration(const Session& session)
 {
+    const Assignment assigned = session.next_assignment();
     std::vector<unsigned> lcores;
-    for (const LcoreStreams& lcore : session.forwarding().lcores())
+    for (const LcoreStreams& lcore : assigned.lcores)
         lcores.push_back(lcore.lcore);
     return fmt::format("List of forwarding lcores(nb={}):  {}\n", lcores.size(), fmt::join(lcores, " "));
 }
@@ -124,7 +105,8 @@ std::string queue_configuration(const Session& session)
     if (options.engine != nullptr && !options.engine->receives)
         text +=
             fmt::format("  packet len={} - nb packet segments={}\n", options.shape.length(), options.shape.segments);
-    text += fmt::format("  nb forwarding cores={} - nb forwarding ports={}\n", options.cores, started_ports(session));
+    text += fmt::format("  nb forwarding cores={} - nb forwarding ports={}\n", options.lcore_count(),
+                        started_ports(session));
     for (const Port& port : session.ports()) {
         const PortOptions& queues = port.options();
         text += fmt::format("  port {}: RX queue number: {} Tx queue number: {}\n", port.id(), queues.rx_queues,

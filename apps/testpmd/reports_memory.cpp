@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "reports.hpp"
 
+#include "pool_bytes.hpp"
 #include "pool_memory.hpp"
 
 #include "common/frames_note.hpp"
 #include "common/map_arena.hpp"
 #include "common/map_picture.hpp"
 #include "common/output.hpp"
-#include "common/pool_request.hpp"
 
 #include <mrzone/host.hpp>
 #include <mrzone/hugepage.hpp>
 #include <mrzone/zone.hpp>
 
 #include <fmt/format.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -23,7 +22,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace mrz::testpmd {
@@ -42,7 +40,7 @@ Limits limits_of(PacketMemory& memory)
 
 std::string note(bool hidden)
 {
-    return app::to_text(app::frames_note(hidden, host::iommu() == host::Iommu::translating));
+    return app::to_text(app::frames_note(hidden));
 }
 
 bool overlaps(const MemoryPiece& piece, const void* address, std::size_t length)
@@ -64,10 +62,9 @@ std::size_t length_of(std::span<const MemoryPiece> pieces)
     return sum;
 }
 
-std::string describe(const rte_mempool& pool)
+std::string describe(rte_mempool& pool)
 {
-    return fmt::format("{} buffers of {} bytes", pool.size,
-                       rte_pktmbuf_data_room_size(const_cast<rte_mempool*>(&pool)));
+    return fmt::format("{} buffers of {} bytes", pool.size, rte_pktmbuf_data_room_size(&pool));
 }
 
 // ---- show arenas -------------------------------------------------------------------------------------------------
@@ -180,21 +177,6 @@ void add_arena(Costs& costs, const Arena& arena, std::span<const MemoryPiece> pi
     }
 }
 
-//! How to give the EAL memory for another pool like this.
-std::string how_to_give(const rte_mempool& pool)
-{
-    const std::size_t bytes = pool.size * std::size_t{pool.header_size + pool.elt_size + pool.trailer_size};
-    const std::string need = fmt::format("it takes {} that the EAL has not", format_size(bytes));
-    if (rte_eal_has_hugepages() == 0)
-        return need + "; start the program with a larger -m";
-    constexpr std::size_t page_size = 2_MiB;
-    // A page more than its objects: its ring, and the heap's own.
-    const std::uint64_t pages = (bytes + page_size - 1) / page_size + 2;
-    const std::uint64_t total = read_pool(page_size).total + pages;
-    return fmt::format("{}; try: mrz pools set {}, and no --socket-limit", need,
-                       app::to_string(app::PoolRequest{.page_size = page_size, .node = {}, .pages = total}));
-}
-
 std::string plan_of(PacketMemory& memory, const PacketPool& packets, const Limits& limits)
 {
     rte_mempool& pool = *packets.pool;
@@ -213,8 +195,9 @@ std::string plan_of(PacketMemory& memory, const PacketPool& packets, const Limit
         rte_pktmbuf_pool_create("testpmd_plain_twin", pool.size, pool.cache_size, rte_pktmbuf_priv_size(&pool),
                                 rte_pktmbuf_data_room_size(&pool), SOCKET_ID_ANY)};
     if (twin == nullptr) {
-        sentence = fmt::format("The same pool in plain DPDK memory could not be made to compare: {} ({})\n",
-                               how_to_give(*packets.pool), rte_strerror(rte_errno));
+        sentence =
+            fmt::format("The same pool in plain DPDK memory could not be made to compare: {} ({})\n",
+                        how_to_give(pool_bytes(pool.size, pool.elt_size, native_page_size)), rte_strerror(rte_errno));
     } else {
         const PiecesCost cost = cost_of_pool(*twin, false, limits);
         costs.add("the same pool, plain DPDK", cost, false);
@@ -241,8 +224,7 @@ std::string arenas(Session& session)
             text += window_text(*arena, windows[i], i, limits_of(memory));
         text += heap_text(arena->socket_id());
     }
-    for (const PacketPool& pool : memory.pools())
-        text += pool_text(pool);
+    text += pool_text(memory.packets());
     if (arena != nullptr)
         text += note(!std::ranges::all_of(arena->windows(), &Window::frames_known));
     return text;
@@ -252,13 +234,11 @@ std::string plan(Session& session)
 {
     PacketMemory& memory = session.memory();
     const Limits limits = limits_of(memory);
-    std::string text =
+    const std::string text =
         memory.domain()
             ? fmt::format("Entries of one direct key a range, with the pages that {} has\n", memory.domain()->name())
             : "Entries of one direct key a range, with the largest pages that this kernel registers\n";
-    for (const PacketPool& pool : memory.pools())
-        text += plan_of(memory, pool, limits);
-    return text;
+    return text + plan_of(memory, memory.packets(), limits);
 }
 
 std::string map(Session& session)

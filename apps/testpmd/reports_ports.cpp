@@ -28,11 +28,6 @@ void check(int status, const char* what, const Port& port)
                                .remedy = "see: show port summary all"}};
 }
 
-bool is_open(const Port& port)
-{
-    return port.state() == Port::State::started || port.state() == Port::State::stopped;
-}
-
 std::string name_of(const Port& port)
 {
     std::array<char, RTE_ETH_NAME_MAX_LEN> name{};
@@ -93,7 +88,7 @@ std::string address_text(const rte_ether_addr& address)
 std::string port_info(Session& session, const Port& port)
 {
     std::string text = fmt::format("\n{0:*<21} Infos for port {1:<2} {0:*<21}\n", "", port.id());
-    if (!is_open(port))
+    if (!port.open())
         return text + fmt::format("Port status: {}\nDriver name: {}\n", to_string(port.state()), port.driver());
     rte_eth_dev_info info{};
     check(rte_eth_dev_info_get(port.id(), &info), "the description", port);
@@ -109,7 +104,7 @@ std::string port_info(Session& session, const Port& port)
     text += fmt::format("Port status: {}\n", to_string(port.state()));
     text += fmt::format("Connect to socket: {}\n", rte_eth_dev_socket_id(port.id()));
     text += fmt::format("memory allocation on the socket: {}\n", port.pool()->socket_id);
-    text += fmt::format("Packet pool: {} ({})\n", port.pool()->name, to_string(session.memory().kind_for(port.id())));
+    text += fmt::format("Packet pool: {} ({})\n", port.pool()->name, to_string(session.memory().packets().kind));
     text += link_text(port);
     std::uint16_t mtu = 0;
     if (rte_eth_dev_get_mtu(port.id(), &mtu) == 0)
@@ -137,7 +132,7 @@ std::string port_info(Session& session, const Port& port)
 std::string port_summary(const Session& session, std::optional<std::uint16_t> only)
 {
     const std::span<const Port> ports = session.ports();
-    std::string text = fmt::format("Number of available ports: {}\n", std::ranges::count_if(ports, is_open)) +
+    std::string text = fmt::format("Number of available ports: {}\n", std::ranges::count_if(ports, &Port::open)) +
                        fmt::format("{:<4} {:<17} {:<12} {:<14} {:<8} {}\n", "Port", "MAC Address", "Name", "Driver",
                                    "Status", "Link");
     const auto row = [&text](const Port& port, std::string_view name, std::string_view status,
@@ -151,7 +146,7 @@ std::string port_summary(const Session& session, std::optional<std::uint16_t> on
         if (only && port.id() != *only)
             continue;
         rte_eth_link link{};
-        if (!is_open(port) || rte_eth_link_get_nowait(port.id(), &link) != 0)
+        if (!port.open() || rte_eth_link_get_nowait(port.id(), &link) != 0)
             row(port, "none", to_string(port.state()), "none");
         else
             row(port, name_of(port), link.link_status != 0 ? "up" : "down",
@@ -163,7 +158,7 @@ std::string port_summary(const Session& session, std::optional<std::uint16_t> on
 std::string port_xstats(const Port& port)
 {
     std::string text = fmt::format("###### NIC extended statistics for port {:<2}\n", port.id());
-    if (!is_open(port))
+    if (!port.open())
         return text;
     const int count = rte_eth_xstats_get_names(port.id(), nullptr, 0);
     check(count, "extended statistics", port);
@@ -182,7 +177,7 @@ std::string port_xstats(const Port& port)
 
 std::string PortStatistics::text(const Port& port)
 {
-    if (!is_open(port))
+    if (!port.open())
         return fmt::format("\n  Port {} is {}: it has no statistics\n", port.id(), to_string(port.state()));
     rte_eth_stats now{};
     check(rte_eth_stats_get(port.id(), &now), "statistics", port);

@@ -8,46 +8,40 @@
 #include <rte_lcore.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace mrz::testpmd {
 namespace {
 
-std::uint64_t next_port(std::uint64_t from)
+std::vector<PortDevice> checked_devices(const Options& options)
 {
-    return rte_eth_find_next_owned_by(static_cast<std::uint16_t>(from), RTE_ETH_DEV_NO_OWNER);
-}
-
-std::vector<PoolNeed> needs_of_all_ports()
-{
-    std::vector<PoolNeed> needs;
-    for (std::uint64_t id = next_port(0); id < RTE_MAX_ETHPORTS; id = next_port(id + 1)) {
-        const auto port = static_cast<std::uint16_t>(id);
-        const int node = rte_eth_dev_socket_id(port);
-        needs.push_back({.port = port,
-                         .driver = info_of(port).driver_name,
-                         .node = node < 0 ? std::nullopt : std::optional{node}});
-    }
-    if (needs.empty())
-        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
-                                  .what = "forwarding",
-                                  .limit = "the EAL found no port",
-                                  .remedy = "give it devices, for example: --vdev=net_null0 --vdev=net_null1"}};
-    return needs;
+    std::vector<PortDevice> devices = port_devices();
+    const std::uint64_t room = options.memory.buffer_size - std::uint64_t{RTE_PKTMBUF_HEADROOM};
+    for (const PortDevice& device : devices)
+        if (const std::uint64_t bytes = made_packet_bytes(device); bytes > room)
+            throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
+                                      .what = fmt::format("packets of port {} ({}, size={})", device.port,
+                                                          device.driver, bytes),
+                                      .limit = "bytes of a buffer (--mbuf-size) without its headroom",
+                                      .present = room,
+                                      .need = bytes,
+                                      .remedy = "give a smaller size=, or a larger --mbuf-size"}};
+    return devices;
 }
 
 // What all queues can hold at once, and what lcores keep for themselves; never so few that a driver's own rings, of
 // which it does not tell, starve.
-std::uint32_t enough_buffers(std::span<const PoolNeed> needs, const Options& options)
+std::uint32_t enough_buffers(std::span<const PortDevice> devices, const Options& options)
 {
     std::uint32_t buffers = 0;
-    for (const PoolNeed& need : needs) {
-        const rte_eth_dev_info info = info_of(need.port);
+    for (const PortDevice& device : devices) {
+        const rte_eth_dev_info info = info_of(device.port);
         buffers += std::uint32_t{options.port.rx_queues} * receive_descriptors(info, options.port) +
                    std::uint32_t{options.port.tx_queues} * transmit_descriptors(info, options.port);
     }
     buffers += rte_lcore_count() * (options.memory.cache * 3 / 2 + max_burst);
-    return std::max(buffers, std::uint32_t{16384}) - 1; // pools are best one short of a power of two
+    return std::bit_ceil(std::max(buffers + 1, std::uint32_t{16384})) - 1; // one short of a power of two: a full ring
 }
 
 Session::Losses losses_of(std::uint16_t port)
@@ -62,6 +56,32 @@ Session::Losses losses_of(std::uint16_t port)
 std::uint64_t since(std::uint64_t now, std::uint64_t before)
 {
     return now >= before ? now - before : now;
+}
+
+// Of a vector that is const, or of one that is not.
+template <class Ports>
+auto& find_port(Ports& ports, std::uint16_t id)
+{
+    const auto found = std::ranges::find(ports, id, &Port::id);
+    if (found == ports.end()) {
+        std::vector<std::uint16_t> ids;
+        for (const Port& port : ports)
+            ids.push_back(port.id());
+        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
+                                  .what = fmt::format("port {}", id),
+                                  .limit = "there is none of that number",
+                                  .remedy = fmt::format("give one of: {}", fmt::join(ids, ", "))}};
+    }
+    return *found;
+}
+
+std::vector<std::uint16_t> clear_by(const std::vector<Port*>& ports, int (*clear)(std::uint16_t))
+{
+    std::vector<std::uint16_t> cleared;
+    for (const Port* const port : ports)
+        if (port->open() && clear(port->id()) == 0)
+            cleared.push_back(port->id());
+    return cleared;
 }
 
 void map_for_all(Arena& arena, std::span<const Port> ports)
@@ -81,16 +101,16 @@ void map_for_all(Arena& arena, std::span<const Port> ports)
 
 } // namespace
 
-Session::Session(const Options& options) : Session{options, needs_of_all_ports()} {}
+Session::Session(const Options& options) : Session{options, checked_devices(options)} {}
 
-Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
-    : memory_{options.memory, needs, enough_buffers(needs, options)}, forward_{options.forward},
+Session::Session(const Options& options, const std::vector<PortDevice>& devices)
+    : memory_{options.memory, devices, enough_buffers(devices, options)}, forward_{options.forward},
       buffer_size_{options.memory.buffer_size}
 {
+    ports_.reserve(devices.size());
+    for (const PortDevice& device : devices)
+        ports_.emplace_back(device.port, options.port, memory_.packets().pool.get());
     check_shape(forward_.shape);
-    ports_.reserve(needs.size());
-    for (const PoolNeed& need : needs)
-        ports_.emplace_back(need.port, options.port, memory_.pool_for(need.port));
     if (Arena* const arena = memory_.arena())
         map_for_all(*arena, ports_);
     start_ports();
@@ -99,6 +119,14 @@ Session::Session(const Options& options, const std::vector<PoolNeed>& needs)
 Session::~Session()
 {
     forwarding_.stop();
+    // All of them before the first is closed: what one still sends may be another's.
+    for (Port& port : ports_) {
+        try {
+            port.stop();
+        } catch (const Error& error) {
+            app::say("{}", error.what());
+        }
+    }
 }
 
 void Session::check_shape(const PacketShape& shape) const
@@ -114,6 +142,16 @@ void Session::check_shape(const PacketShape& shape) const
                           .present = room,
                           .need = *longest,
                           .remedy = "give shorter segments, or a larger --mbuf-size"}};
+    const auto first_only = std::ranges::find_if_not(ports_, sends_all_segments, &Port::driver);
+    if (shape.segments > 1 && first_only != ports_.end())
+        throw Error{ENOTSUP, Cause{.trouble = Trouble::unsupported,
+                                   .what = fmt::format("packets of {} segments (txpkts)", shape.segments),
+                                   .limit = fmt::format("port {} ({}) sends only the first of them", first_only->id(),
+                                                        first_only->driver()),
+                                   .present = 1,
+                                   .need = shape.segments,
+                                   .remedy = fmt::format("give one segment, for example: set txpkts {}",
+                                                         std::min<std::size_t>(shape.length(), room))}};
 }
 
 void Session::refuse_while_forwarding(std::string_view what) const
@@ -125,10 +163,22 @@ void Session::refuse_while_forwarding(std::string_view what) const
                                  .remedy = "try: stop"}};
 }
 
+Assignment Session::next_assignment() const
+{
+    return assign(forward_, ports_, nullptr);
+}
+
 void Session::start_forwarding(unsigned bursts_first)
 {
+    start_forwarding(forward_, bursts_first);
+}
+
+void Session::start_forwarding(const ForwardOptions& options, unsigned bursts_first)
+{
     auto lost = all_losses();
-    forwarding_.start(forward_, ports_, forward_.lookup ? memory_.keys() : nullptr, bursts_first);
+    forwarding_.start(options, ports_, options.lookup && memory_.domain() ? &*memory_.domain() : nullptr,
+                      bursts_first);
+    running_ = options;
     cleared_.assign(forwarding_.streams().size(), {});
     lost_before_ = std::move(lost);
 }
@@ -142,10 +192,10 @@ std::vector<Port*> Session::chosen(std::optional<std::uint16_t> id)
 {
     std::vector<Port*> chosen;
     if (id)
-        chosen.push_back(const_cast<Port*>(&port(*id)));
+        chosen.push_back(&find_port(ports_, *id));
     else
         for (Port& port : ports_)
-            if (port.state() == Port::State::started || port.state() == Port::State::stopped)
+            if (port.open())
                 chosen.push_back(&port);
     return chosen;
 }
@@ -173,19 +223,17 @@ void Session::close_ports(std::optional<std::uint16_t> port)
 
 void Session::set_engine(std::string_view name)
 {
-    refuse_while_forwarding("setting the forward mode");
     const Engine* const engine = find_engine(name);
     if (engine == nullptr)
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
                                   .what = fmt::format("the forward mode {}", name),
                                   .limit = "there is none of that name",
-                                  .remedy = "see: help"}};
+                                  .remedy = "give one of: " + engine_names()}};
     forward_.engine = engine;
 }
 
 void Session::set_burst(std::uint16_t burst)
 {
-    refuse_while_forwarding("setting the burst");
     if (burst == 0 || burst > max_burst)
         throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
                                   .what = "setting the burst",
@@ -198,21 +246,18 @@ void Session::set_burst(std::uint16_t burst)
 
 void Session::set_shape(const PacketShape& shape)
 {
-    refuse_while_forwarding("setting the packets that engines make");
     check_shape(shape);
     forward_.shape = shape;
 }
 
-void Session::clear_port_stats(std::optional<std::uint16_t> port)
+std::vector<std::uint16_t> Session::clear_port_stats(std::optional<std::uint16_t> port)
 {
-    for (const Port* const one : chosen(port))
-        rte_eth_stats_reset(one->id());
+    return clear_by(chosen(port), rte_eth_stats_reset);
 }
 
-void Session::clear_port_xstats(std::optional<std::uint16_t> port)
+std::vector<std::uint16_t> Session::clear_port_xstats(std::optional<std::uint16_t> port)
 {
-    for (const Port* const one : chosen(port))
-        rte_eth_xstats_reset(one->id());
+    return clear_by(chosen(port), rte_eth_xstats_reset);
 }
 
 void Session::clear_forward_stats()
@@ -232,36 +277,20 @@ void Session::drop_vanished()
     forwarding_.stop(); // no lcore may be in a driver whose port is closed under it
     for (Port& port : ports_)
         port.close_if_vanished();
-    if (running && std::ranges::find(ports_, Port::State::started, &Port::state) != ports_.end())
-        start_forwarding();
+    if (running)
+        start_forwarding(running_, 0);
 }
 
 const Port& Session::port(std::uint16_t id) const
 {
-    const auto found = std::ranges::find(ports_, id, &Port::id);
-    if (found == ports_.end()) {
-        std::vector<std::uint16_t> ids;
-        for (const Port& port : ports_)
-            ids.push_back(port.id());
-        throw Error{ENODEV, Cause{.trouble = Trouble::invalid,
-                                  .what = fmt::format("port {}", id),
-                                  .limit = "there is none of that number",
-                                  .remedy = fmt::format("give one of: {}", fmt::join(ids, ", "))}};
-    }
-    return *found;
+    return find_port(ports_, id);
 }
 
-std::vector<Session::Counts> Session::totals() const
+std::vector<ForwardCounts> Session::totals() const
 {
-    std::vector<Counts> totals;
+    std::vector<ForwardCounts> totals;
     for (const Stream& stream : forwarding_.streams())
-        totals.push_back({.rx_packets = stream.rx_packets.value(),
-                          .tx_packets = stream.tx_packets.value(),
-                          .dropped = stream.dropped.value(),
-                          .bad_ip_sum = stream.bad_ip_sum.value(),
-                          .bad_l4_sum = stream.bad_l4_sum.value(),
-                          .keys_found = stream.keys_found.value(),
-                          .keys_missing = stream.keys_missing.value()});
+        totals.push_back(counts_of(stream));
     return totals;
 }
 
@@ -269,12 +298,15 @@ std::map<std::uint16_t, Session::Losses> Session::all_losses() const
 {
     std::map<std::uint16_t, Losses> all;
     for (const Port& port : ports_)
-        all[port.id()] = losses_of(port.id());
+        if (port.open())
+            all[port.id()] = losses_of(port.id());
     return all;
 }
 
 Session::Losses Session::losses(std::uint16_t port) const
 {
+    if (!this->port(port).open())
+        return {};
     Losses losses = losses_of(port);
     const auto before = lost_before_.find(port);
     if (before == lost_before_.end())
@@ -285,18 +317,11 @@ Session::Losses Session::losses(std::uint16_t port) const
     return losses;
 }
 
-std::vector<Session::Counts> Session::forward_counts() const
+std::vector<ForwardCounts> Session::forward_counts() const
 {
-    std::vector<Counts> counts = totals();
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-        counts[i].rx_packets -= cleared_[i].rx_packets;
-        counts[i].tx_packets -= cleared_[i].tx_packets;
-        counts[i].dropped -= cleared_[i].dropped;
-        counts[i].bad_ip_sum -= cleared_[i].bad_ip_sum;
-        counts[i].bad_l4_sum -= cleared_[i].bad_l4_sum;
-        counts[i].keys_found -= cleared_[i].keys_found;
-        counts[i].keys_missing -= cleared_[i].keys_missing;
-    }
+    std::vector<ForwardCounts> counts = totals();
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        counts[i] -= cleared_[i];
     return counts;
 }
 

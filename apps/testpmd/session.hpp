@@ -3,6 +3,7 @@
 //! A run of mrz-testpmd: its ports, their memory, and what the prompt's verbs do to them.
 #pragma once
 
+#include "forward_counts.hpp"
 #include "forwarding.hpp"
 #include "options.hpp"
 #include "packet_memory.hpp"
@@ -21,10 +22,12 @@
 namespace mrz::testpmd {
 
 //! Used by the main thread alone. Made after the EAL's start, destroyed before its end; the ports are closed then.
-//! Whatever is refused throws Error, and nothing has changed.
+//! Whatever is refused throws Error, and nothing has changed; where one of all ports is refused, those before it
+//! have.
 class Session {
   public:
-    //! Takes all ports of the EAL, gives each its pool, maps the arena for those whose devices need it, starts them.
+    //! Takes all ports of the EAL, gives them their pool, maps the arena for those whose devices need it, starts
+    //! them.
     explicit Session(const Options& options);
     ~Session();
     Session(const Session&) = delete;
@@ -39,13 +42,14 @@ class Session {
     void stop_ports(std::optional<std::uint16_t> port = {});
     void close_ports(std::optional<std::uint16_t> port = {});
 
-    //! These count from the next start of forwarding, which they are refused during (busy).
+    //! These count from the next start of forwarding.
     void set_engine(std::string_view name);
     void set_burst(std::uint16_t burst);
     void set_shape(const PacketShape& shape);
 
-    void clear_port_stats(std::optional<std::uint16_t> port = {});
-    void clear_port_xstats(std::optional<std::uint16_t> port = {});
+    //! \return the ports whose devices did so; others cannot.
+    std::vector<std::uint16_t> clear_port_stats(std::optional<std::uint16_t> port = {});
+    std::vector<std::uint16_t> clear_port_xstats(std::optional<std::uint16_t> port = {});
     //! From now on forward_counts() counts from zero.
     void clear_forward_stats();
 
@@ -56,23 +60,15 @@ class Session {
 
     [[nodiscard]] const ForwardOptions& forward_options() const noexcept { return forward_; }
     [[nodiscard]] const Forwarding& forwarding() const noexcept { return forwarding_; }
+    //! Who would forward what if it started now. Throws Error: as assign().
+    [[nodiscard]] Assignment next_assignment() const;
     [[nodiscard]] std::span<const Port> ports() const noexcept { return ports_; }
     //! Throws Error (invalid, ENODEV) naming the ports there are.
     [[nodiscard]] const Port& port(std::uint16_t id) const;
     [[nodiscard]] PacketMemory& memory() noexcept { return memory_; }
 
-    //! The counts of one stream since they were cleared.
-    struct Counts {
-        std::uint64_t rx_packets = 0;
-        std::uint64_t tx_packets = 0;
-        std::uint64_t dropped = 0;
-        std::uint64_t bad_ip_sum = 0;
-        std::uint64_t bad_l4_sum = 0;
-        std::uint64_t keys_found = 0;
-        std::uint64_t keys_missing = 0;
-    };
-    //! One for each of forwarding().streams().
-    [[nodiscard]] std::vector<Counts> forward_counts() const;
+    //! The counts of forwarding().streams() since they were cleared.
+    [[nodiscard]] std::vector<ForwardCounts> forward_counts() const;
 
     //! What a port's device lost on receiving, since the same moment as forward_counts(). Zero if it does not tell.
     struct Losses {
@@ -83,19 +79,21 @@ class Session {
     [[nodiscard]] Losses losses(std::uint16_t port) const;
 
   private:
-    Session(const Options& options, const std::vector<PoolNeed>& needs);
+    Session(const Options& options, const std::vector<PortDevice>& devices);
+    void start_forwarding(const ForwardOptions& options, unsigned bursts_first);
     void check_shape(const PacketShape& shape) const;
     void refuse_while_forwarding(std::string_view what) const;
     std::vector<Port*> chosen(std::optional<std::uint16_t> port);
-    [[nodiscard]] std::vector<Counts> totals() const;
+    [[nodiscard]] std::vector<ForwardCounts> totals() const;
     [[nodiscard]] std::map<std::uint16_t, Losses> all_losses() const;
 
     PacketMemory memory_;
     std::vector<Port> ports_;
-    ForwardOptions forward_;
+    ForwardOptions forward_; //!< For the next start.
+    ForwardOptions running_; //!< Of the last one.
     Forwarding forwarding_;
     std::uint16_t buffer_size_;
-    std::vector<Counts> cleared_;                 //!< What the counters were then.
+    std::vector<ForwardCounts> cleared_;          //!< What the counters were then.
     std::map<std::uint16_t, Losses> lost_before_; //!< By then.
 };
 

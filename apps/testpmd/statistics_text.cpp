@@ -33,21 +33,6 @@ std::uint64_t rate(std::uint64_t now, std::uint64_t before, std::chrono::nanosec
 
 } // namespace
 
-ForwardCounts& ForwardCounts::operator+=(const ForwardCounts& other) noexcept
-{
-    rx_packets += other.rx_packets;
-    rx_dropped += other.rx_dropped;
-    rx_errors += other.rx_errors;
-    rx_no_buffer += other.rx_no_buffer;
-    tx_packets += other.tx_packets;
-    tx_dropped += other.tx_dropped;
-    bad_ip_sum += other.bad_ip_sum;
-    bad_l4_sum += other.bad_l4_sum;
-    keys_found += other.keys_found;
-    keys_missing += other.keys_missing;
-    return *this;
-}
-
 std::string port_forward_text(std::uint16_t port, const ForwardCounts& counts, CountKinds kinds)
 {
     std::string text = fmt::format("\n  {0:-<22} Forward statistics for port {1:<2} {0:-<22}\n", "", port);

@@ -3,33 +3,19 @@
 //! Counts as testpmd writes them, for those who read its output by programs. No I/O.
 #pragma once
 
+#include "forward_counts.hpp"
+
 #include <rte_ethdev.h>
 
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace mrz::testpmd {
 
-//! What a port, or all together, did while packets were forwarded.
-struct ForwardCounts {
-    std::uint64_t rx_packets = 0;
-    std::uint64_t rx_dropped = 0; //!< For which the device had no room.
-    std::uint64_t rx_errors = 0;
-    std::uint64_t rx_no_buffer = 0;
-    std::uint64_t tx_packets = 0;
-    std::uint64_t tx_dropped = 0;
-    std::uint64_t bad_ip_sum = 0;
-    std::uint64_t bad_l4_sum = 0;
-    std::uint64_t keys_found = 0;
-    std::uint64_t keys_missing = 0;
-
-    ForwardCounts& operator+=(const ForwardCounts& other) noexcept;
-};
 //! Which of the counts mean something.
 struct CountKinds {
-    bool checksums = false; //!< The engine checks them.
+    bool checksums = false; //!< The engine counts those that the device found wrong.
     bool keys = false;      //!< Keys are looked up.
 };
 

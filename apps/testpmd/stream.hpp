@@ -3,7 +3,7 @@
 //! One direction of forwarding: a receive queue, a transmit queue, and what went through.
 #pragma once
 
-#include "key_search.hpp"
+#include <mrzone/reader.hpp>
 
 #include <rte_config.h>
 #include <rte_ether.h>
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace mrz::testpmd {
 
@@ -67,8 +68,8 @@ struct alignas(RTE_CACHE_LINE_SIZE) Stream {
     rte_ether_addr peer = {};       //!< Who is behind the transmit port.
     rte_mempool* pool = nullptr;    //!< For the engines that make packets: one that the transmit port can send from.
     PacketShape shape = {};
-    std::uint64_t tx_offloads = 0;   //!< What the transmit port was configured with: RTE_ETH_TX_OFFLOAD_….
-    const KeySearch* keys = nullptr; //!< For --lookup.
+    std::uint64_t tx_offloads = 0;     //!< What the transmit port was configured with: RTE_ETH_TX_OFFLOAD_….
+    std::optional<Reader> reader = {}; //!< For --lookup; online only while the loop runs.
 
     Counter rx_packets;
     Counter tx_packets;

@@ -44,13 +44,13 @@ std::vector<unsigned> forwarding_lcores(const ForwardOptions& options, std::span
                                       .what = fmt::format("forwarding on lcore {} (--coremask)", lcore),
                                       .limit = lcore == main_lcore ? "it is the main lcore, which the prompt needs"
                                                                    : "the EAL was not given it",
-                                      .remedy = fmt::format("give the EAL more lcores (-l), or another --coremask")}};
-    const std::size_t wanted = options.lcores.empty() ? options.cores : options.lcores.size();
+                                      .remedy = "give the EAL more lcores (-l), or another --coremask"}};
+    const std::size_t wanted = options.lcore_count();
     if (workers.size() < wanted)
         throw Error{EINVAL,
                     Cause{.trouble = Trouble::invalid,
                           .what = "forwarding",
-                          .limit = "lcores that forward; the main one does not",
+                          .limit = "number of lcores beside the main one, which does not forward,",
                           .present = workers.size(),
                           .need = wanted,
                           .remedy = fmt::format("give the EAL {} lcores, for example: -l 0-{}", wanted + 1, wanted)}};

@@ -14,7 +14,6 @@ std::unique_ptr<PinRing> PinRing::make(int& error, unsigned places)
 {
     std::unique_ptr<PinRing> made{new PinRing};
     made->vacant_.reserve(places);
-    made->no_tags_.resize(places);
     for (unsigned place = places; place-- > 0;)
         made->vacant_.push_back(place);
     // One entry: nothing is ever submitted.
@@ -78,7 +77,7 @@ void PinRing::unpin(unsigned place) noexcept
 
 int PinRing::set(unsigned place, std::span<const iovec> vectors) noexcept
 {
-    return ::io_uring_register_buffers_update_tag(&ring_, place, vectors.data(), no_tags_.data(),
+    return ::io_uring_register_buffers_update_tag(&ring_, place, vectors.data(), nullptr,
                                                   static_cast<unsigned>(vectors.size()));
 }
 

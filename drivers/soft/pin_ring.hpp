@@ -39,7 +39,6 @@ class PinRing {
 
     io_uring ring_ = {};
     std::vector<unsigned> vacant_;
-    std::vector<__u64> no_tags_; // zeroes
 };
 
 } // namespace mrz::soft

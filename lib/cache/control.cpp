@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The thread that deregisters, and what wakes it.
-#include "signals.hpp"
 #include "state.hpp"
+
+#include <mrzone/signals_blocked.hpp>
 
 #include <algorithm>
 #include <array>
@@ -44,7 +45,7 @@ void CacheState::start_thread()
                      .what = "making a cache",
                      .limit = std::string{"eventfd: "} + std::strerror(errno),
                      .remedy = "raise the limit on open files (ulimit -n), or close some"}};
-    const cache::SignalsBlocked blocked;
+    const SignalsBlocked blocked;
     try {
         thread_ = std::thread{[this] { work(); }};
     } catch (const std::system_error& error) {

@@ -56,7 +56,7 @@ std::optional<std::uint32_t> CacheState::search(Record& record, const Range& ran
         table = table_.load();
         cache::publish(record.table, table);
     } while (table_.load() != table);
-    const Entry* const entry = cache::is_remote(access) ? table->find_exact(range.begin, range.end, access)
+    const Entry* const entry = has_remote_right(access) ? table->find_exact(range.begin, range.end, access)
                                                         : &table->find_local(range.begin, access);
     std::optional<std::uint32_t> found;
     if (entry != nullptr && entry->end >= range.end)

@@ -30,9 +30,10 @@ bool is_of_a_limit(const Error& error)
     case Trouble::locked_memory:
     case Trouble::cgroup:
     case Trouble::hugepages:
-    case Trouble::unsupported: // keys
-    case Trouble::internal:    // memory of the kernel's
         return true;
+    case Trouble::unsupported: // the device's keys or translations, or memory that it cannot take at all
+    case Trouble::internal:    // the kernel's memory, or a fault
+        return error.error_number() == ENOMEM;
     default:
         return false;
     }
@@ -87,8 +88,9 @@ bool CacheState::try_to_make(Lock& lock, Open& open, bool last_try)
     std::vector<Wanted> wanted = ranges_for(open);
     if (wanted.size() == 1 && !last_try)
         add_neighbours(wanted.front());
-    if (wanted.size() == 1 && wanted.front().range.length() > options_.bytes)
-        wanted.front().range = wanted.front().asked;
+    if (!charge_of(wanted).within(budget_)) // what was rounded is not worth being refused for
+        for (Wanted& one : wanted)
+            one.range = one.asked;
     if (!make_room(lock, charge_of(wanted)))
         return false;
     start(wanted);
@@ -108,12 +110,12 @@ bool CacheState::try_to_make(Lock& lock, Open& open, bool last_try)
         throw;
     }
     finish(wanted);
+    changed_.notify_all(); // before anything that may throw
+    if (some_ended_.load())
+        ring();
     lease_made(wanted, open);
     if (wanted.front().neighbours_cost != 0)
         replace_neighbours(wanted.front());
-    changed_.notify_all();
-    if (some_ended_.load())
-        ring();
     return true;
 }
 
@@ -199,10 +201,8 @@ void CacheState::replace_neighbours(const Wanted& made) noexcept
     give_up(chosen_);
 }
 
-void CacheState::take_back(Lock& lock, std::span<Wanted> wanted)
+void CacheState::take_back(Lock& lock, std::span<Wanted> wanted) noexcept
 {
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> gone; // places, and what they were
-    gone.reserve(wanted.size());
     for (Wanted& one : wanted) {
         Mark& mark = marks_[one.index];
         // Somebody may end it between these two.
@@ -211,12 +211,12 @@ void CacheState::take_back(Lock& lock, std::span<Wanted> wanted)
         std::erase(on_their_way_, one.index);
         holdings_[one.index].region = std::move(one.region);
         let_die(one.index);
-        gone.emplace_back(one.index, mark.word());
+        one.dying = mark.word();
     }
     changed_.notify_all(); // who waited for these has to make his own
     ring();
     changed_.wait(lock, [&] {
-        return std::ranges::all_of(gone, [&](const auto& one) { return marks_[one.first].word() != one.second; });
+        return std::ranges::all_of(wanted, [&](const Wanted& one) { return marks_[one.index].word() != one.dying; });
     });
 }
 

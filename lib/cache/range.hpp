@@ -10,11 +10,6 @@
 
 namespace mrz::cache {
 
-constexpr bool is_remote(Access access) noexcept
-{
-    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
-}
-
 //! A range of addresses of this process.
 struct Range {
     std::uintptr_t begin = 0;
@@ -29,7 +24,7 @@ struct Range {
 //! Whether a region of \p there with the rights \p granted serves a request for \p range with \p wanted.
 constexpr bool serves(const Range& there, Access granted, const Range& range, Access wanted) noexcept
 {
-    if (is_remote(granted) || is_remote(wanted))
+    if (has_remote_right(granted) || has_remote_right(wanted))
         return there == range && granted == wanted;
     return there.covers(range) && grants(granted, wanted);
 }

@@ -31,13 +31,13 @@ std::span<std::byte> bytes_of(const Range& range) noexcept
     return {reinterpret_cast<std::byte*>(range.begin), range.length()};
 }
 
-namespace {
-
-std::size_t base_page()
+std::size_t base_page() noexcept
 {
     static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return page;
 }
+
+namespace {
 
 //! Whether the pages of one mapping from \p block on are all present, and one run that one entry may cover.
 bool is_one_page(const Range& block)
@@ -86,7 +86,7 @@ void CacheState::round(Open& open) const
     Range all{~std::uintptr_t{0}, 0};
     for (Open::Rest& one : open.rest) {
         one.asked = cache::range_of(open.requests[one.request].memory);
-        if (!cache::is_remote(open.access(one))) {
+        if (!has_remote_right(open.access(one))) {
             // A page is mapped as a whole, whatever of it the request names.
             one.asked = cache::whole_pages(one.asked, cache::base_page());
             all = {std::min(all.begin, one.asked.begin), std::max(all.end, one.asked.end)};
@@ -100,7 +100,7 @@ void CacheState::round(Open& open) const
         return;
     const bool grow = options_.grow && domain_.dma_view() == DmaView::frames;
     for (Open::Rest& one : open.rest)
-        if (!cache::is_remote(open.access(one)))
+        if (!has_remote_right(open.access(one)))
             one.larger = cache::larger_pages(one.asked, *mappings, options_.merge_up_to, grow);
 }
 
@@ -115,8 +115,8 @@ std::vector<Wanted> CacheState::ranges_for(Open& open) const
         if (!wanted.empty() && wanted.back().access == access) {
             Wanted& last = wanted.back();
             const Range both{last.range.begin, std::max(last.range.end, one.larger.end)};
-            const bool same = both == last.range && (!cache::is_remote(access) || one.larger == last.range);
-            const bool mergeable = !cache::is_remote(access) && one.larger.begin <= last.range.end &&
+            const bool same = both == last.range && (!has_remote_right(access) || one.larger == last.range);
+            const bool mergeable = !has_remote_right(access) && one.larger.begin <= last.range.end &&
                                    both.length() <= options_.merge_up_to;
             if (same || mergeable) {
                 last.merged = last.merged || !same;
@@ -141,7 +141,7 @@ std::vector<Wanted> CacheState::ranges_for(Open& open) const
 void CacheState::add_neighbours(Wanted& wanted)
 {
     static constexpr std::ptrdiff_t look_back = 4; // longer ones may begin far before; merging is no duty
-    if (cache::is_remote(wanted.access) || wanted.range.length() >= options_.merge_up_to)
+    if (has_remote_right(wanted.access) || wanted.range.length() >= options_.merge_up_to)
         return;
     bool known_who_holds = false;
     std::uint64_t cost = 0;

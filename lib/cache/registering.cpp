@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! Making regions, while nobody is kept from anything.
-#include "signals.hpp"
 #include "state.hpp"
+
+#include <mrzone/signals_blocked.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -12,6 +13,13 @@
 namespace mrz {
 
 using cache::Wanted;
+
+namespace {
+
+// A key without a lease must not be one that goes when its room is needed.
+const RegionOptions evictable{.looked_up = false};
+
+} // namespace
 
 // Whether one region over all costs less than those there with one more. It is only asked; what is registered then is
 // planned from the frames as they are pinned.
@@ -74,13 +82,13 @@ void CacheState::register_one(Wanted& wanted)
     if (wanted.range != wanted.asked) {
         if (wanted.neighbours_cost == 0 || merging_saves(wanted))
             try {
-                wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access);
+                wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access, evictable);
                 return;
             } catch (const Error&) { // the neighbours are not worth failing for
             }
         narrow(wanted);
     }
-    wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access);
+    wanted.region = domain_.register_memory(cache::bytes_of(wanted.asked), wanted.access, evictable);
 }
 
 void CacheState::register_some(std::span<Wanted> wanted)
@@ -91,7 +99,7 @@ void CacheState::register_some(std::span<Wanted> wanted)
         std::vector<RegionRequest> requests;
         requests.reserve(wanted.size());
         for (const Wanted& one : wanted)
-            requests.push_back({cache::bytes_of(one.range), one.access});
+            requests.push_back({cache::bytes_of(one.range), one.access, evictable});
         try {
             std::vector<Region> regions = domain_.register_all(requests);
             for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -126,7 +134,7 @@ void CacheState::register_all(std::span<Wanted> wanted)
         std::vector<std::jthread> threads; // joined at the end of the block
         std::size_t started = 0;
         try {
-            const cache::SignalsBlocked blocked;
+            const SignalsBlocked blocked;
             threads.reserve(parts - 1);
             for (; started < parts - 1; ++started)
                 threads.emplace_back(work, started);

@@ -24,7 +24,7 @@ namespace cache {
 
 Charge charge_of(const Range& range) noexcept
 {
-    return {.bytes = whole_pages(range, 4096).length(), .keys = 1};
+    return {.bytes = whole_pages(range, base_page()).length(), .keys = 1};
 }
 
 } // namespace cache
@@ -180,22 +180,32 @@ std::size_t CacheState::give_up(std::span<const std::uint32_t> chosen) noexcept
 void CacheState::collect_ended() noexcept
 {
     some_ended_.store(false);
+    // First what ended, which nobody new can hold, and only then who holds it. What ends meanwhile is for the next
+    // time.
+    chosen_.clear();
+    const std::uint32_t places = places_.load();
+    for (std::uint32_t index = 0; index < places; ++index)
+        if (marks_[index].is() == Mark::Is::ended && holdings_[index].region)
+            chosen_.push_back(index);
     // Who empties a slot from now on rings; who did before is seen not to hold it.
     records_.for_each([](Record& record) { record.attention.store(true); });
-    const bool known = look_who_holds();
-    const std::uint32_t places = places_.load();
-    for (std::uint32_t index = 0; known && index < places; ++index)
-        if (marks_[index].is() == Mark::Is::ended && holdings_[index].region && !held_[index]) {
-            marks_[index].change(Mark::Is::ended, Mark::Is::dying);
-            let_die(index);
-        }
-    records_.for_each([&](Record& record) {
-        bool holds_ended = false;
-        record.for_each_held(
-            [&](const Holding* held) { holds_ended = holds_ended || marks_[held->index].is() == Mark::Is::ended; });
-        if (known && !holds_ended)
-            record.attention.store(false);
-    });
+    if (cache::everybody_published()) {
+        held_.assign(held_.size(), false);
+        records_.for_each([&](Record& record) {
+            bool holds_ended = false;
+            record.for_each_held([&](const Holding* held) {
+                held_[held->index] = true;
+                holds_ended = holds_ended || marks_[held->index].is() == Mark::Is::ended;
+            });
+            if (!holds_ended) // by the same look: another might miss a slot that was emptied in between
+                record.attention.store(false);
+        });
+        for (const std::uint32_t index : chosen_)
+            if (!held_[index]) {
+                marks_[index].change(Mark::Is::ended, Mark::Is::dying);
+                let_die(index);
+            }
+    }
     std::erase_if(alive_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
     publish_table();
 }
@@ -232,10 +242,11 @@ std::unique_ptr<Table> CacheState::unread_table()
         std::vector<const Table*> read;
         records_.for_each([&](const Record& record) { read.push_back(record.table.load()); });
         unread_.reserve(unread_.size() + retired_.size());
-        const auto unread = std::ranges::partition(
-            retired_, [&](const auto& table) { return std::ranges::find(read, table.get()) != read.end(); });
-        std::ranges::move(unread, std::back_inserter(unread_));
-        retired_.erase(unread.begin(), unread.end());
+        const auto unread = std::partition(retired_.begin(), retired_.end(), [&](const auto& table) {
+            return std::ranges::find(read, table.get()) != read.end();
+        });
+        std::move(unread, retired_.end(), std::back_inserter(unread_));
+        retired_.erase(unread, retired_.end());
     }
     if (unread_.empty())
         return std::make_unique<Table>();

@@ -92,7 +92,7 @@ void CacheState::list_ranges(std::vector<cache::Range>& ranges) const
 void CacheState::invalidate(std::span<const std::byte> memory) noexcept
 {
     const cache::Range range = cache::range_of(memory);
-    if (range.begin >= range.end)
+    if (range.begin >= range.end || forked())
         return;
     std::uint64_t ended = 0;
     const std::uint32_t places = places_.load();
@@ -116,6 +116,8 @@ void CacheState::set_pending(bool pending) noexcept
 
 CacheSnapshot CacheState::snapshot() const
 {
+    if (forked())
+        wait_at_gate(); // throws
     const std::scoped_lock guard{mutex_};
     CacheSnapshot now{.misses = misses_,
                       .evictions = evictions_,
@@ -139,7 +141,7 @@ CacheSnapshot CacheState::snapshot() const
 
 void CacheState::close()
 {
-    if ((gate_.load() & forked_bit) != 0)
+    if (forked())
         wait_at_gate(); // throws
     if ((gate_.fetch_or(closed_bit) & closed_bit) != 0)
         return;

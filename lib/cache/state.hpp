@@ -60,6 +60,8 @@ constexpr Range whole_pages(const Range& range, std::size_t page) noexcept
 }
 Range range_of(std::span<const std::byte> memory) noexcept;
 std::span<std::byte> bytes_of(const Range& range) noexcept;
+//! Bytes of the machine's smallest pages.
+std::size_t base_page() noexcept;
 
 //! A region, or a place for one.
 struct Holding {
@@ -82,6 +84,7 @@ struct Wanted {
     bool merged = false;               //!< Made of several.
     std::uint64_t neighbours_cost = 0; //!< Of the plans of those that it would replace; 0: of none.
     std::uint32_t index = 0;           //!< Its place, once it has one.
+    std::uint64_t dying = 0;           //!< What its mark was when it had to go again.
     std::optional<Region> region = {};
 };
 
@@ -146,7 +149,7 @@ class CacheState final : private cache::Listener {
     void lease_made(std::span<const cache::Wanted> wanted, Open& open);
     void replace_neighbours(const cache::Wanted& made) noexcept;
     //! Returns when nothing is left of them.
-    void take_back(Lock& lock, std::span<cache::Wanted> wanted);
+    void take_back(Lock& lock, std::span<cache::Wanted> wanted) noexcept;
 
     // ---- Registering, without the lock (registering.cpp)
     void register_all(std::span<cache::Wanted> wanted);

@@ -31,7 +31,7 @@ void Table::rebuild(std::span<const Row> rows)
     remote_.clear();
     reads_apart_ = std::ranges::any_of(rows, [](const Row& row) { return row.entry.access == Access::local_read; });
     for (const Row& row : rows) {
-        if (is_remote(row.entry.access)) {
+        if (has_remote_right(row.entry.access)) {
             remote_.add(row);
             continue;
         }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "watch.hpp"
 
-#include "signals.hpp"
-
 #include <mrzone/base.hpp>
+#include <mrzone/signals_blocked.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "page_taker.hpp"
 
+#include <mrzone/signals_blocked.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -49,24 +50,6 @@ Error cannot_bind(int error, int node)
                                      : "allow set_mempolicy in the container's seccomp profile (CAP_SYS_NICE "
                                        "does in most), or ask for no node"}};
 }
-
-//! The workers' signals go to the application's own threads: no handler of its runs in ours, and no fallocate is
-//! interrupted.
-class SignalsBlocked {
-  public:
-    SignalsBlocked()
-    {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  private:
-    sigset_t before_{};
-};
 
 class Taking {
   public:

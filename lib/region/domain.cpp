@@ -82,6 +82,12 @@ std::unique_ptr<QueuePair> Domain::create_queue_pair(const QueuePairOptions& opt
     return std::make_unique<TenantQueuePair>(state_, options);
 }
 
+LookUpSnapshot Domain::look_up_snapshot() const
+{
+    state_->require_ours("counting what look-ups find");
+    return state_->look_up().snapshot();
+}
+
 void Domain::close()
 {
     state_->close();

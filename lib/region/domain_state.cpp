@@ -10,6 +10,13 @@ DomainState::DomainState(OpenedDevice opened) : opened_{std::move(opened)}, doma
 {
 }
 
+DomainState::~DomainState()
+{
+    // A copy that a child made by fork has may be one that another thread was about to change.
+    if (!is_ours())
+        static_cast<void>(look_up_.release());
+}
+
 void DomainState::require_ours(const std::string& what) const
 {
     if (!is_ours())

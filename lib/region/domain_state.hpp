@@ -3,6 +3,8 @@
 //! What handles of one domain share. Private to this floor.
 #pragma once
 
+#include "look_up.hpp"
+
 #include <mrzone/region.hpp>
 
 #include <list>
@@ -26,6 +28,7 @@ OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers)
 class DomainState {
   public:
     explicit DomainState(OpenedDevice opened);
+    ~DomainState();
     DomainState(const DomainState&) = delete;
     DomainState& operator=(const DomainState&) = delete;
 
@@ -33,18 +36,20 @@ class DomainState {
     [[nodiscard]] const std::string& reason() const noexcept { return opened_.reason; }
     //! For tenants only: it is there as long as one lives.
     [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
+    [[nodiscard]] LookUp& look_up() noexcept { return *look_up_; }
     void close();
     //! Whether this is the process that opened it. A child made by fork has a copy, but what it registered would be
     //! put into its parent's tables, and the lock may be held for ever there by a thread that the child lacks.
     [[nodiscard]] bool is_ours() const noexcept { return owner_ == ::getpid(); }
+    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
+    void require_ours(const std::string& what) const;
 
   private:
     friend class Tenant;
-    //! Throws Error (unsupported, ENOTSUP) in a child made by fork.
-    void require_ours(const std::string& what) const;
     const pid_t owner_ = ::getpid();
     OpenedDevice opened_;
     std::unique_ptr<ProtectionDomain> domain_;
+    std::unique_ptr<LookUp> look_up_ = std::make_unique<LookUp>();
     std::mutex mutex_;
     std::list<std::string> tenants_; // a word on each
 };

@@ -105,6 +105,16 @@ struct Region::State {
     Plan plan;
     std::unique_ptr<RegisteredMemory> registered;
     std::optional<std::vector<BuiltKey>> built;
+    LookUp::Listing listing; // goes first: what is found is registered
+
+    //! Lets look-ups find what is registered.
+    void list(const RegionRequest& request)
+    {
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+        if (request.options.looked_up && iova_of(request).value() == address)
+            listing = tenant.state()->look_up().list(address, bytes.size(), registered->lkey(), access,
+                                                     request.options.lasting);
+    }
 };
 
 Region Domain::register_memory(std::span<std::byte> memory, Access access, const RegionOptions& options) const
@@ -158,6 +168,7 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
         states[i]->built = states[i]->registered->query();
         if (states[i]->built)
             compare(states[i]->plan, *states[i]->built);
+        states[i]->list(requests[i]);
         regions.push_back(Region{std::move(states[i])});
     }
     return regions;

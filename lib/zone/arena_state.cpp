@@ -93,9 +93,10 @@ Arena::State::~State()
         for (Window& window : windows)
             window.abandon();
         keep_until_exit(std::move(regions)); // a device may use what DPDK uses
-        // A secondary's windows stay mapped, so the primary must not think it gone: its leases stay open as well.
-        for (Lease& lease : leases)
-            lease.release();
+        // A secondary's windows stay mapped, so the primary must not think it gone: its attachments stay open as
+        // well.
+        for (Attachment& attachment : attachments)
+            attachment.release();
         if (heap)
             heap->leave();
     }
@@ -150,7 +151,7 @@ void Arena::State::dismantle()
         heap->leave();
         regions.clear();
         windows.clear();
-        leases.clear();
+        attachments.clear();
         offer.reset();
         heap.reset();
         return;
@@ -183,8 +184,8 @@ void Arena::State::dismantle()
         }
         regions.pop_back();
         windows.pop_back();
-        if (!leases.empty())
-            leases.pop_back();
+        if (!attachments.empty())
+            attachments.pop_back();
     }
     offer.reset();
     heap.reset();
@@ -214,10 +215,10 @@ void Arena::State::refresh()
     const std::size_t there = count_shared_windows(name);
     while (windows.size() < there) {
         SharedWindow shared = map_shared_window(name, windows.size());
-        leases.reserve(leases.size() + 1);
+        attachments.reserve(attachments.size() + 1);
         WindowRegions shared_regions = register_window(shared.window, domains);
         add(std::move(shared.window), std::move(shared_regions));
-        leases.push_back(std::move(shared.lease));
+        attachments.push_back(std::move(shared.attachment));
     }
 }
 

@@ -55,8 +55,8 @@ struct Arena::State {
     std::optional<Heap> heap;           //!< None once closed.
     std::optional<Offer> offer;         //!< In a primary.
     std::vector<Window> windows;
-    std::deque<WindowRegions> regions; //!< One a window; adding leaves the others where they are.
-    std::vector<Lease> leases;         //!< In a secondary: one a window.
+    std::deque<WindowRegions> regions;   //!< One a window; adding leaves the others where they are.
+    std::vector<Attachment> attachments; //!< In a secondary: one a window.
     PortMaps ports;
     std::chrono::nanoseconds heap_time{};
     ArenaOptions options; //!< Of build(), for windows that are added later.

@@ -26,6 +26,12 @@ rte_device* device_of(std::uint16_t port)
     return rte_eth_dev_is_valid_port(port) != 0 && rte_eth_dev_info_get(port, &info) == 0 ? info.device : nullptr;
 }
 
+//! Whether the device has not been taken out. It stays when its port is closed, and keeps what was mapped for it.
+bool is_there(const rte_device* device)
+{
+    return rte_bus_find_by_device(device) != nullptr;
+}
+
 bool is_virtual(const rte_device* device)
 {
     const rte_bus* const bus = rte_dev_bus(device);
@@ -118,7 +124,7 @@ void PortMaps::add(const Window& window)
             map(ports_[i].id, ports_[i].device, window);
         } catch (...) {
             for (const Port& port : std::span{ports_}.first(i))
-                if (device_of(port.id) == port.device)
+                if (is_there(port.device))
                     unmap(port.device, eal_ranges(window));
             throw;
         }
@@ -128,7 +134,7 @@ void PortMaps::add(const Window& window)
 void PortMaps::remove(const Window& window) noexcept
 try {
     for (const Port& port : ports_)
-        if (device_of(port.id) == port.device)
+        if (is_there(port.device))
             unmap(port.device, eal_ranges(window));
 } catch (const std::exception& error) { // for want of memory
     log(Severity::warning, std::string{"an arena's memory stays mapped for its ports: "} + error.what());

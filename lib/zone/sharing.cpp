@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 // One message answers for one window. Its descriptors are: a table of the window's pieces (too long for a message,
-// so a memory file), the lease, then the window's files. No more fit than RTE_MP_MAX_FD_NUM.
+// so a memory file), the attachment, then the window's files. No more fit than RTE_MP_MAX_FD_NUM.
 
 namespace mrz {
 namespace {
@@ -56,7 +56,7 @@ struct OfferedWindow {
 };
 struct Offered {
     std::vector<OfferedWindow> windows;
-    std::vector<FileDescriptor> watched_leases; //!< Our ends; a hang-up means that the other end is gone.
+    std::vector<FileDescriptor> watched_attachments; //!< Our ends; a hang-up means that the other end is gone.
 };
 
 // Never destroyed: the EAL's thread may answer while the process ends.
@@ -129,15 +129,15 @@ WindowMap read_table(const FileDescriptor& table)
     return map;
 }
 
-bool hung_up(const FileDescriptor& lease)
+bool hung_up(const FileDescriptor& attachment)
 {
-    pollfd watched{.fd = lease.get(), .events = 0, .revents = 0};
+    pollfd watched{.fd = attachment.get(), .events = 0, .revents = 0};
     return ::poll(&watched, 1, 0) == 1 && (watched.revents & POLLHUP) != 0;
 }
 
-void drop_dead_leases(Offered& offered)
+void drop_dead_attachments(Offered& offered)
 {
-    std::erase_if(offered.watched_leases, hung_up);
+    std::erase_if(offered.watched_attachments, hung_up);
 }
 
 //! Sends one reply with copies of \p fds, which stay ours.
@@ -181,8 +181,8 @@ void answer(const Request& request, const void* peer)
     std::vector<int> fds = {table.get(), theirs.get()};
     for (const FileDescriptor& file : window.files)
         fds.push_back(file.get());
-    drop_dead_leases(offered);
-    offered.watched_leases.push_back(std::move(ours)); // before the reply: the peer may map at once
+    drop_dead_attachments(offered);
+    offered.watched_attachments.push_back(std::move(ours)); // before the reply: the peer may map at once
     send_reply(reply, fds, peer);
 }
 
@@ -260,7 +260,8 @@ Answer ask(const std::string& arena, std::size_t window, bool want_map)
         std::memcpy(&answer.reply, replies.msgs[0].param, sizeof answer.reply);
         for (int i = 0; i < replies.msgs[0].num_fds; ++i) {
             answer.fds.emplace_back(replies.msgs[0].fds[i]);
-            ::fcntl(answer.fds.back().get(), F_SETFD, FD_CLOEXEC); // the lease above all: it says who is attached
+            ::fcntl(answer.fds.back().get(), F_SETFD,
+                    FD_CLOEXEC); // the attachment above all: it says who is attached
         }
     } else {
         answer.reply.error_number = ENOENT;
@@ -315,10 +316,10 @@ std::size_t Offer::withdraw()
 {
     const std::lock_guard lock{offers_mutex};
     Offered& offered = offers.at(name_);
-    drop_dead_leases(offered);
-    if (offered.watched_leases.empty())
+    drop_dead_attachments(offered);
+    if (offered.watched_attachments.empty())
         offered.windows.clear();
-    return offered.watched_leases.size();
+    return offered.watched_attachments.size();
 }
 
 std::size_t count_shared_windows(const std::string& arena)
@@ -336,9 +337,9 @@ SharedWindow map_shared_window(const std::string& arena, std::size_t index)
                      .limit = "open files",
                      .remedy = "check the open-files limit (ulimit -n)"}};
     const WindowMap map = read_table(answer.fds[0]);
-    Lease lease = std::move(answer.fds[1]);
+    Attachment attachment = std::move(answer.fds[1]);
     answer.fds.erase(answer.fds.begin(), answer.fds.begin() + 2);
-    return {Window::attach(map, std::move(answer.fds)), std::move(lease)};
+    return {Window::attach(map, std::move(answer.fds)), std::move(attachment)};
 }
 
 } // namespace mrz

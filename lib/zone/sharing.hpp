@@ -16,7 +16,7 @@ namespace mrz {
 //! What a secondary holds while it has windows mapped. The kernel closes it when the process dies, however it dies,
 //! so the primary always knows the truth: it holds the other end of the pipe. A process that the primary forks while
 //! it answers a request has a copy of this end; until it execs or ends, the secondary counts as attached.
-using Lease = FileDescriptor;
+using Attachment = FileDescriptor;
 
 //! One arena's windows, offered to secondary processes for as long as this lives. In an EAL without secondary
 //! processes (--in-memory, --no-shconf) nobody will ask.
@@ -43,7 +43,7 @@ class Offer {
 //! What a secondary was given for one window.
 struct SharedWindow {
     Window window;
-    Lease lease;
+    Attachment attachment;
 };
 //! In a secondary: how many windows the primary's arena has.
 //! Throws Error: unsupported (no secondary processes in this EAL), invalid (ENOENT: no such arena).

@@ -54,11 +54,12 @@ void check_may_pin(std::size_t block, std::string what)
 
 WindowRegions register_window(Window& window, std::span<const Domain> domains)
 {
+    const RegionOptions lasting{.lasting = true}; // it is ours, and goes after them
     WindowRegions regions;
     for (const Domain& domain : domains) {
         const std::span<std::byte> header{window.address(), window.map().header_length};
-        regions.headers.push_back(domain.register_memory(header, Access::local_write));
-        regions.blocks.push_back(domain.register_memory(window.block(), Access::local_write));
+        regions.headers.push_back(domain.register_memory(header, Access::local_write, lasting));
+        regions.blocks.push_back(domain.register_memory(window.block(), Access::local_write, lasting));
     }
     if (!domains.empty())
         window.look_again();

@@ -18,11 +18,6 @@
 namespace mrz {
 namespace {
 
-bool has_remote_right(Access access)
-{
-    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
-}
-
 //! The layout of part of a window. It may begin in the header page, where a heap puts what fits there.
 Layout layout_of_part(const Window& window, std::size_t offset, std::size_t length)
 {

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Proves that the C API is one thing: c_api.py SOURCE_ROOT LIBRARY NM CALL=PAGE...
 
-What mrzone.h declares is what the library exports, under the version that c_symbols.txt says, and what the manual
-pages document; CALL=PAGE names the page that is installed under the name of each call.
+What mrzone.h declares is what the library exports, under the version that c_symbols.txt says; that, and what lookup.h
+defines inline, is what the manual pages document. CALL=PAGE names the page that is installed under the name of each
+call.
 """
 import pathlib
 import re
@@ -14,6 +15,7 @@ import unittest
 SOURCE_ROOT, LIBRARY, NM = sys.argv[1:4]
 PAGE_OF = dict(argument.split("=") for argument in sys.argv[4:])
 HEADER = pathlib.Path(SOURCE_ROOT, "lib/capi/include/mrzone/mrzone.h")
+LOOKUP_HEADER = pathlib.Path(SOURCE_ROOT, "lib/region/include/mrzone/lookup.h")
 SYMBOLS = pathlib.Path(SOURCE_ROOT, "tests/structure/c_symbols.txt")
 MANUALS = pathlib.Path(SOURCE_ROOT, "doc/man")
 
@@ -23,11 +25,21 @@ def plain(declaration):
     return re.sub(r"\s*\*\s*", "*", re.sub(r"\s+", " ", declaration)).strip()
 
 
-def declared():
-    """name -> (return type, parameters), as the header has it"""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.DOTALL)
+def calls_in(header, pattern):
+    """name -> (return type, parameters), of what the pattern finds in the header"""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
     return {name: (plain(result), [plain(parameter) for parameter in parameters.split(",")])
-            for result, name, parameters in re.findall(r"^MRZ_API\s+([^;(]*?)(\w+)\(([^;]*)\);", text, re.MULTILINE)}
+            for result, name, parameters in re.findall(pattern, text, re.MULTILINE)}
+
+
+def declared():
+    """What the library has to export."""
+    return calls_in(HEADER, r"^MRZ_API\s+([^;(]*?)(\w+)\(([^;]*)\);")
+
+
+def inlined():
+    """What is in the header itself; a name that ends with _ is not for callers."""
+    return calls_in(LOOKUP_HEADER, r"^static inline\s+([^;(]*?)(\w*[^_\W])\(([^;{]*)\)\n\{")
 
 
 def documented(page):
@@ -52,16 +64,18 @@ class CApi(unittest.TestCase):
         self.assertEqual(SYMBOLS.read_text(encoding="utf-8").splitlines(), exported)
 
     def test_each_call_has_a_page_that_spells_it_as_the_header(self):
-        self.assertEqual(set(declared()), set(PAGE_OF) - {"mrzone"})
+        calls = declared() | inlined()
+        self.assertIn("mrz_lookup", calls)
+        self.assertEqual(set(calls), set(PAGE_OF) - {"mrzone"})
         pages = {}
         for page in sorted(set(PAGE_OF.values())):
             for name, spelling in documented(page).items():
                 self.assertEqual(PAGE_OF.get(name), page, name)
                 pages[name] = spelling
-        self.assertEqual(declared(), pages)
+        self.assertEqual(calls, pages)
 
     def test_pages_name_only_what_is_there(self):
-        header = HEADER.read_text(encoding="utf-8")
+        header = HEADER.read_text(encoding="utf-8") + LOOKUP_HEADER.read_text(encoding="utf-8")
         for path in sorted(MANUALS.glob("*.3")):
             text = path.read_text(encoding="utf-8")
             self.assertIn(path.stem, PAGE_OF.values())

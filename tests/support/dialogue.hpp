@@ -57,7 +57,6 @@ class Dialogue {
     //! \p before runs in the child just before the program.
     explicit Dialogue(
         std::vector<std::string> arguments, Over over = Over::pipes, const std::function<void()>& before = [] {})
-        : over_{over}
     {
         std::vector<char*> argv;
         for (std::string& argument : arguments)
@@ -220,7 +219,6 @@ class Dialogue {
         wait();
     }
 
-    Over over_;
     pid_t pid_ = -1;
     int ended_ = -1;
     int in_ = -1;

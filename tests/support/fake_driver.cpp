@@ -23,6 +23,7 @@ class FakeMemory final : public RegisteredMemory {
             built_.push_back({key.iova, key.length, key.page_shift, key.entries});
         ++script().registered;
         key_ = static_cast<std::uint32_t>(++script().keys);
+        lkey_.value = script().lkey.value_or(2 * key_);
     }
     ~FakeMemory() override
     {
@@ -30,7 +31,7 @@ class FakeMemory final : public RegisteredMemory {
             script().on_deregister(lkey());
         --script().registered;
     }
-    [[nodiscard]] LKey lkey() const noexcept override { return {2 * key_}; }
+    [[nodiscard]] LKey lkey() const noexcept override { return lkey_; }
     [[nodiscard]] RKey rkey() const noexcept override { return {2 * key_ + 1}; }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
@@ -47,6 +48,7 @@ class FakeMemory final : public RegisteredMemory {
   private:
     std::vector<BuiltKey> built_;
     std::uint32_t key_ = 0;
+    LKey lkey_ = {};
 };
 
 class FakeQueuePair final : public QueuePair {

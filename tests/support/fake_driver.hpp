@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ struct Script {
     std::function<void(LKey)> on_deregister = {};
     std::function<void(std::vector<BuiltKey>&)> on_query = {};
     bool can_query = true;
+    std::optional<std::uint32_t> lkey = {}; //!< Of what is registered next; none: one that nothing else has.
     DmaView view = DmaView::virtual_addresses;
     Count registered = {}; //!< Now.
     Count domains = {};    //!< Now.

@@ -16,7 +16,6 @@
 #include <string>
 #include <sys/socket.h>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace mrz::test {

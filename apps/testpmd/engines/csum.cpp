@@ -156,7 +156,7 @@ class Csum {
         const std::uint16_t ready = rte_eth_tx_prepare(stream_->tx_port, stream_->tx_queue, packets, count);
         if (unlikely(ready < count)) {
             stream_->dropped.add(static_cast<std::uint64_t>(count - ready));
-            rte_pktmbuf_free_bulk(packets + ready, static_cast<unsigned>(count - ready));
+            free_packets(packets + ready, static_cast<std::uint16_t>(count - ready));
         }
         return ready;
     }

@@ -24,7 +24,7 @@ class Icmpecho {
     std::uint16_t handle(rte_mbuf** packets, std::uint16_t count) const noexcept
     {
         rte_mbuf* others[max_burst];
-        unsigned dropped = 0;
+        std::uint16_t dropped = 0;
         std::uint16_t replies = 0;
         for_each_packet(packets, count, [&](rte_mbuf* packet) {
             if (answer(packet))
@@ -32,7 +32,7 @@ class Icmpecho {
             else
                 others[dropped++] = packet;
         });
-        rte_pktmbuf_free_bulk(others, dropped);
+        free_packets(others, dropped);
         return replies;
     }
 

@@ -3,6 +3,8 @@
 #include "all.hpp"
 #include "ethernet.hpp"
 
+#include <span>
+
 namespace mrz::testpmd {
 namespace {
 
@@ -15,7 +17,9 @@ class Mac {
     std::uint16_t handle(rte_mbuf** packets, std::uint16_t count) const noexcept
     {
         // A copy, which packets cannot overlap, stays in registers.
-        for_each_packet(packets, count, [to = addresses_](rte_mbuf* packet) { to.write(packet); });
+        const Addresses to = addresses_;
+        for (rte_mbuf* packet : std::span{packets, count})
+            to.write(packet);
         return count;
     }
 

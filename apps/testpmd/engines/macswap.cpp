@@ -3,6 +3,8 @@
 #include "all.hpp"
 #include "ethernet.hpp"
 
+#include <span>
+
 namespace mrz::testpmd {
 namespace {
 
@@ -14,7 +16,8 @@ class Macswap {
 
     std::uint16_t handle(rte_mbuf** packets, std::uint16_t count) const noexcept
     {
-        for_each_packet(packets, count, swap_addresses);
+        for (rte_mbuf* packet : std::span{packets, count})
+            swap_addresses(packet);
         return count;
     }
 };

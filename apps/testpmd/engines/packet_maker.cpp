@@ -33,9 +33,8 @@ MadeHeaders make_headers(const Flow& flow, std::uint32_t length) noexcept
 
 bool fits(const PacketShape& shape, std::uint32_t length, std::size_t room) noexcept
 {
-    constexpr std::uint32_t longest = sizeof(rte_ether_hdr) + UINT16_MAX; // what IPv4 can say
     const auto segments = std::span{shape.lengths}.first(shape.segments);
-    return !segments.empty() && length >= sizeof(MadeHeaders) && length <= longest &&
+    return !segments.empty() && length >= shortest_made && length <= longest_made &&
            *std::ranges::max_element(segments) <= room;
 }
 

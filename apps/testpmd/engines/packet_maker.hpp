@@ -21,6 +21,10 @@ struct MadeHeaders {
     rte_udp_hdr udp;
 } __rte_packed __rte_aligned(2);
 
+//! Bytes of a packet that is nothing but them, and of the longest that IPv4 can describe.
+constexpr std::uint32_t shortest_made = sizeof(MadeHeaders);
+constexpr std::uint32_t longest_made = sizeof(rte_ether_hdr) + UINT16_MAX;
+
 //! Who sends to whom. Addresses and ports in host byte order.
 struct Flow {
     rte_ether_addr destination;

@@ -13,7 +13,7 @@ class Rxonly {
 
     std::uint16_t handle(rte_mbuf** packets, std::uint16_t count) const noexcept
     {
-        rte_pktmbuf_free_bulk(packets, count);
+        free_packets(packets, count);
         return 0;
     }
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Forwards packets between pairs of ports, as DPDK's basic forwarding sample ("skeleton") does, with every packet in
- * an arena. Only the lines marked "arena" know of mrzone.
+ * an arena. The lines marked "arena" are all that it takes; the others that name mrz_ hold what
+ * they need, or say what it did.
  *
  *     cc -o skeleton_forwarding skeleton_forwarding.c $(pkg-config --cflags --libs mrzone libdpdk)
  *     sudo ./skeleton_forwarding --in-memory --no-pci -l 0 --vdev=net_null0 --vdev=net_null1

@@ -6,6 +6,7 @@
 
 #include "support/in_child.hpp"
 #include "support/lowered.hpp"
+#include "support/mapping.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
 
@@ -13,31 +14,13 @@
 
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace mrz::test {
 namespace {
-
-class Mapping {
-  public:
-    explicit Mapping(std::size_t length, int flags = 0)
-        : address_{::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)},
-          length_{length}
-    {
-        if (address_ == MAP_FAILED)
-            throw std::runtime_error{"cannot map memory for the test"};
-    }
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
-    ~Mapping() { ::munmap(address_, length_); }
-    [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), length_}; }
-
-  private:
-    void* address_;
-    std::size_t length_;
-};
 
 class CachePages : public testing::Test {
   protected:
@@ -69,6 +52,19 @@ TEST_F(CachePages, ARangeStaysSmallWhereTheBudgetHasNoRoomForItsHugepage)
     const Domain domain = Domain::open("soft");
     Cache cache{domain, {.bytes = 64_KiB}};
     EXPECT_EQ(cache.lease(memory.bytes().subspan(5000, 100)).region_bytes().size(), 4_KiB);
+}
+
+TEST_F(CachePages, ABatchStaysSmallWhereTheBudgetHasNoRoomForItsHugepages)
+{
+    const PoolGuard guard{2_MiB, 4};
+    const Mapping memory{8_MiB, MAP_HUGETLB};
+    const Domain domain = Domain::open("soft");
+    Cache cache{domain, {.bytes = 4_MiB}};
+    std::vector<LeaseRequest> requests;
+    for (std::size_t i = 0; i < 4; ++i)
+        requests.push_back({memory.bytes().subspan(i * 2_MiB + 5000, 100)});
+    for (const Lease& lease : cache.lease_all(requests))
+        EXPECT_EQ(lease.region_bytes().size(), 4_KiB);
 }
 
 TEST_F(CachePages, OfATransparentHugepageGrowsToItIfThatIsAllowed)

@@ -7,6 +7,7 @@
 #include "support/cgroup_guard.hpp"
 #include "support/in_child.hpp"
 #include "support/lowered.hpp"
+#include "support/mapping.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
 #include "support/run_program.hpp"
@@ -37,25 +38,6 @@ std::uint64_t held()
     const host::LockedMemory memory = host::locked_memory();
     return memory.pinned.value_or(0) + memory.locked.value_or(0);
 }
-
-class Mapping {
-  public:
-    explicit Mapping(std::size_t length, int flags = 0)
-        : address_{::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)},
-          length_{length}
-    {
-        if (address_ == MAP_FAILED)
-            throw std::runtime_error{"cannot map memory for the test"};
-    }
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
-    ~Mapping() { ::munmap(address_, length_); }
-    [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address_), length_}; }
-
-  private:
-    void* address_;
-    std::size_t length_;
-};
 
 class SoftLimits : public testing::Test {
   protected:

@@ -107,6 +107,28 @@ TEST_P(TestpmdEnds, WhenItsLastPortVanishes)
     EXPECT_THAT(result.out, HasSubstr("no port is left"));
 }
 
+TEST_P(TestpmdEnds, WhileItSendsItsFirstBursts)
+{
+    Dialogue program{interactive({"--vdev=net_null0"}, {pools()})};
+    program.say("start tx_first 4294967295");
+    ASSERT_TRUE(program.hear("start tx_first")) << program.text();
+    ::kill(program.pid(), SIGTERM);
+    EXPECT_EQ(program.wait().status, 0) << program.text();
+}
+
+TEST_P(TestpmdEnds, WhereItWasStartedWithoutStandardFiles)
+{
+    const auto close_all = [] {
+        for (const int fd : {0, 1, 2})
+            ::close(fd);
+    };
+    // What it opens itself is neither read as commands nor written to as results.
+    Dialogue prompt{interactive({"--vdev=net_null0"}, {pools()}), Dialogue::Over::pipes, close_all};
+    EXPECT_EQ(prompt.wait().status, 2);
+    Dialogue forwarding{two_ports({}), Dialogue::Over::pipes, close_all};
+    EXPECT_EQ(forwarding.wait().status, 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Pools, TestpmdEnds, testing::Values("arena"), kind_name);
 
 } // namespace

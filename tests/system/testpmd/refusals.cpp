@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <ostream>
+#include <sys/resource.h>
 
 namespace mrz::test {
 namespace {
@@ -55,6 +56,12 @@ const Refusal refusals[] = {
     {"SegmentOverTheBuffer", 2, null_ports, {"--txpkts=4000"}, 2, {"4000", "2048", "--mbuf-size"}},
     {"LookupWithoutDomain", 2, null_ports, {"--lookup"}, 2, {"--lookup", "--domain="}},
     {"DomainWithoutArena", 2, null_ports, {"--domain=soft", "--mp-alloc=native"}, 2, {"--domain", "native"}},
+    {"DomainThatAPeerCannotSee",
+     2,
+     {"--single-file-segments", "--vdev=net_memif0,zero-copy=yes"},
+     {"--domain=soft"},
+     7,
+     {"--domain", "net_memif", "cannot see"}},
     {"UnknownDomain", 2, null_ports, {"--domain=fly0"}, 7, {"fly0"}},
     {"UnknownKindOfPool", 2, null_ports, {"--mp-alloc=anon"}, 2, {"anon", "arena-extbuf"}},
     {"UnknownOption", 2, null_ports, {"--fly"}, 2, {"--fly", "--help"}},
@@ -68,11 +75,33 @@ const Refusal refusals[] = {
      {"--total-num-mbufs=268435455", "--mbuf-size=65472"},
      3,
      {"memory of this machine", "ask for less"}},
+    {"PacketsThatItsDriverWouldWriteOverTheBuffer",
+     2,
+     {"--vdev=net_null0,copy=1,size=3000"},
+     {},
+     2,
+     {"size=3000", "2048", "--mbuf-size"}},
+    {"UnknownOptionOfTheEal", 2, {"--fly"}, {}, 2, {"EAL", "Invalid argument"}},
+    {"SecondaryProcess", 2, {"--proc-type=secondary"}, {}, 2, {"--proc-type=secondary"}},
     {"UnknownDevice", 2, {"--vdev=net_fly0"}, {}, 7, {"EAL"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, TestpmdRefuses, testing::ValuesIn(refusals),
                          [](const auto& refusal) { return std::string{refusal.param.name}; });
+
+TEST_F(Testpmd, RefusesWhereTheEalWouldRunOutOfOpenFiles)
+{
+    const auto few = [] {
+        const rlimit limit{.rlim_cur = 24, .rlim_max = 24};
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    };
+    Words eal = null_ports;
+    eal.emplace_back("--in-memory");
+    Dialogue program{command(eal, {}), Dialogue::Over::pipes, few};
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.status, 2) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("RLIMIT_NOFILE"));
+}
 
 TEST_F(Testpmd, RefusedPagesSaysWhoMayHaveThem)
 {

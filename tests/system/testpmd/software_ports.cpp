@@ -45,10 +45,11 @@ TEST_P(TestpmdSoftware, RunsEveryEngineOverNullPorts)
 
 TEST_P(TestpmdSoftware, UsesAsManyQueuesAndLcoresAsItIsTold)
 {
-    Words words = interactive({"--vdev=net_null0", "--vdev=net_null1"},
-                              {pools(), "--rxq=2", "--txq=2", "--nb-cores=2", "--burst=64"});
-    words[1] = command({}, {}, 3)[1];
-    Dialogue program{words};
+    Dialogue program{interactive({"--vdev=net_null0", "--vdev=net_null1"},
+                                 {pools(), "--rxq=2", "--txq=2", "--nb-cores=2", "--burst=64"}, 3)};
+    // Before it starts, and while it forwards.
+    program.say("show config fwd");
+    ASSERT_TRUE(program.hear("cores=2 - streams=4")) << program.text();
     ASSERT_NO_FATAL_FAILURE(start(program, 2));
     program.say("show config fwd");
     ASSERT_TRUE(program.hear("cores=2 - streams=4")) << program.text();

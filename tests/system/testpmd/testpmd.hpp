@@ -58,14 +58,14 @@ class Testpmd : public MrzProgram {
         return words;
     }
     //! With a prompt, nothing on disk, and as many buffers as every device here can do with, unless \p options say.
-    static Words interactive(Words eal, const Words& options)
+    static Words interactive(Words eal, const Words& options, unsigned lcores = 2)
     {
         eal.emplace_back("--in-memory");
         Words all{"-i"};
         if (std::ranges::none_of(options, [](const auto& word) { return word.starts_with("--total-num-mbufs"); }))
             all.emplace_back("--total-num-mbufs=16384");
         all.insert(all.end(), options.begin(), options.end());
-        return command(eal, all);
+        return command(eal, all, lcores);
     }
     static std::string pools_of(const std::string& kind) { return "--mp-alloc=" + kind; }
 

@@ -75,6 +75,16 @@ TEST_F(TestpmdRefused, ExternalBuffersForXdpNameTheKindToUse)
     EXPECT_THAT(result.out, HasSubstr("--mp-alloc=arena"));
 }
 
+TEST_F(TestpmdRefused, PacketsOfSeveralSegmentsForXdpNameThePort)
+{
+    const TwoHosts hosts;
+    Dialogue program{interactive({"--vdev=net_af_xdp0,iface=m0"}, {"--txpkts=64,64"}), Dialogue::Over::pipes,
+                     [&] { hosts.middle.enter(); }};
+    const ProgramResult result = program.wait();
+    EXPECT_EQ(result.status, 7) << result.out;
+    EXPECT_THAT(result.out, HasSubstr("port 0 (net_af_xdp) sends only the first"));
+}
+
 TEST_F(TestpmdRefused, PacketsLongerThanADeviceTakesNameItsLimit)
 {
     const TwoHosts hosts;

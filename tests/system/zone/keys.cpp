@@ -2,6 +2,7 @@
 //! \file
 //! Arenas that are registered, and zones with keys of their own.
 #include <mrzone/host.hpp>
+#include <mrzone/reader.hpp>
 #include <mrzone/zone.hpp>
 
 #include "support/eal.hpp"
@@ -234,6 +235,36 @@ TEST_F(ArenaKeys, AZoneThatNoKeyOfTheArenaHoldsGetsItsOwn)
         EXPECT_EQ(region.bytes().data(), zone.bytes().data());
         EXPECT_EQ(region.bytes().size(), 17_MiB);
         EXPECT_EQ(region.plan().mtt_entries(), zone.plan(domain.limits()).mtt_entries());
+    });
+}
+
+TEST_F(ArenaKeys, ReadersFindAnArenaByOneLoadAndWhatLiesOverTheEndOfAHeaderPageByASearch)
+{
+    in_child([] {
+        const Eal eal_{eal()};
+        const Domain domain = Domain::open("soft");
+        const Reader reader{domain};
+        {
+            Arena arena = Arena::build("data", {.size = 16_MiB, .domains = {domain}});
+            const Window& window = arena.windows()[0];
+            const std::span<std::byte> block = window.block();
+            EXPECT_EQ(domain.look_up_snapshot().in_slots, 2U);
+            EXPECT_EQ(domain.look_up_snapshot().segments, 0U);
+            EXPECT_EQ(reader.lookup(block.data(), block.size()), arena.region(domain, block.data(), 1).lkey());
+            EXPECT_EQ(reader.lookup(window.address(), Window::header_size),
+                      arena.region(domain, window.address(), 1).lkey());
+            EXPECT_EQ(reader.lookup(block.data() - 1, 2), std::nullopt) << "two keys are not one";
+            EXPECT_EQ(reader.lookup(block.data() + block.size() - 1, 2), std::nullopt);
+            {
+                const Zone zone = arena.reserve("both", 17_MiB);
+                EXPECT_EQ(domain.look_up_snapshot().segments, 1U);
+                EXPECT_EQ(reader.lookup(zone.bytes().data(), zone.bytes().size()), zone.region(domain).lkey());
+                EXPECT_EQ(reader.lookup(block.data(), 1), arena.region(domain, block.data(), 1).lkey());
+            }
+            EXPECT_EQ(reader.lookup(block.data() - 1, 2), std::nullopt);
+            arena.close();
+            EXPECT_EQ(domain.look_up_snapshot().regions, 0U);
+        }
     });
 }
 

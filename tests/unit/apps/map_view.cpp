@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "map_layouts.hpp"
 
-#include "mrz/map_ranges.hpp"
 #include "common/map_view.hpp"
+#include "mrz/map_ranges.hpp"
 
 #include <gtest/gtest.h>
 

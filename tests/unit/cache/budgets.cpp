@@ -171,6 +171,21 @@ TEST_F(Budgets, ALimitThatStaysIsTheErrorAfterOneMoreTry)
     EXPECT_EQ(cache.snapshot().keys, 0u);
 }
 
+TEST_F(Budgets, WhatNoRoomCanMendGivesNothingUp)
+{
+    Cache cache{*domain, alone()};
+    static_cast<void>(cache.lease(at(0)));
+    int asked = 0;
+    script().on_register = [&](const RegisterRequest&) {
+        ++asked;
+        throw Error{EOPNOTSUPP, {.trouble = Trouble::unsupported, .what = "x", .limit = "file memory", .remedy = {}}};
+    };
+    EXPECT_EQ(refusal([&] { static_cast<void>(cache.lease(at(1))); }).error_number(), EOPNOTSUPP);
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(cache.snapshot().evictions, 0u);
+    EXPECT_EQ(cache.snapshot().keys, 1u);
+}
+
 TEST_F(Budgets, DeregistrationIsNotFasterThanAsked)
 {
     Cache cache{*domain, alone({.keys = 2, .deregister_keys = 200})};

@@ -29,6 +29,8 @@ TEST_F(CacheAfterFork, IsOfNoUseButMayBeDestroyed)
             refusal([&] { static_cast<void>(cache->lease_all(std::vector<LeaseRequest>{{at(0)}})); }).error_number(),
             ENOTSUP);
         EXPECT_EQ(refusal([&] { cache->close(); }).error_number(), ENOTSUP);
+        EXPECT_EQ(refusal([&] { static_cast<void>(cache->snapshot()); }).error_number(), ENOTSUP);
+        cache->invalidate(memory);
         lease.reset();
         cache.reset();
         script().on_register = {};
@@ -41,6 +43,7 @@ TEST_F(CacheAfterFork, IsOfNoUseButMayBeDestroyed)
 #endif
     });
     EXPECT_EQ(cache->snapshot().leases, 1u);
+    EXPECT_EQ(cache->snapshot().invalidations, 0u);
     EXPECT_EQ(script().registered, 2);
     EXPECT_EQ(cache->lease(at(0)).lkey(), lease->lkey());
 }

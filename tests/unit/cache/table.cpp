@@ -43,7 +43,7 @@ TEST(CacheTable, FindsARegionThatServesWheneverThereIsOne)
             const auto right = [&](const Row& row) {
                 return serves({row.begin, row.entry.end}, row.entry.access, range, access);
             };
-            const Entry* entry = is_remote(access) ? table.find_exact(range.begin, range.end, access)
+            const Entry* entry = has_remote_right(access) ? table.find_exact(range.begin, range.end, access)
                                                    : &table.find_local(range.begin, access);
             if (entry != nullptr && entry->end < range.end)
                 entry = nullptr;

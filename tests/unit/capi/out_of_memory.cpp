@@ -42,6 +42,43 @@ TEST_F(OutOfMemory, RegisteringGivesEnomemAndLeavesNothingInTheDomain)
     EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
 }
 
+TEST_F(OutOfMemory, MakingAReaderGivesEnomem)
+{
+    mrz_reader* reader = nullptr;
+    fail_each_allocation([&] { return mrz_reader_create(domain(), MRZ_LOOKUP_LAYOUT, &reader); });
+    mrz_reader_destroy(reader);
+    EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
+}
+
+TEST_F(OutOfMemory, DeregisteringLeavesNoKeyToFindAndLosesNoOtherForGood)
+{
+    const auto registered = [&](std::size_t offset, std::size_t length) {
+        mrz_region* region = nullptr;
+        EXPECT_EQ(mrz_region_register(domain(), memory() + offset, length, MRZ_ACCESS_LOCAL_WRITE, nullptr, &region),
+                  0)
+            << mrz_last_error();
+        return region;
+    };
+    mrz_reader* reader = nullptr;
+    ASSERT_EQ(mrz_reader_create(domain(), MRZ_LOOKUP_LAYOUT, &reader), 0) << mrz_last_error();
+    mrz_region* const outer = registered(0, 8192);
+    mrz_region* const inner = registered(4096, 4096);
+    mrz_region* const beside = registered(12288, 4096);
+    allocations_left = 0;
+    mrz_region_destroy(outer);
+    EXPECT_FALSE(allocations_left.has_value()) << "nothing was allocated, so nothing was tried";
+    allocations_left.reset();
+    mrz_lkey key{};
+    EXPECT_EQ(mrz_lookup(reader, memory(), 1, &key), 0);
+    EXPECT_NE(mrz_lookup(reader, memory() + 12288, 1, &key), 0) << "of another region";
+    EXPECT_EQ(key.value, mrz_region_lkey(beside).value);
+    mrz_region_destroy(beside);
+    EXPECT_NE(mrz_lookup(reader, memory() + 4096, 1, &key), 0);
+    EXPECT_EQ(key.value, mrz_region_lkey(inner).value);
+    mrz_region_destroy(inner);
+    mrz_reader_destroy(reader);
+}
+
 TEST_F(OutOfMemory, ExplainingGivesEnomem)
 {
     mrz_region* region = nullptr;

@@ -2,8 +2,6 @@
 #include "fixture.hpp"
 #include "testpmd/engines/all.hpp"
 
-#include <set>
-
 using namespace mrz;
 using namespace mrz::test;
 using testpmd::find_engine;
@@ -79,13 +77,13 @@ TEST_F(EngineLoop, LooksUpEverySegment)
 {
     rte_mbuf* known = packet(counted(100), {60});
     rte_mbuf* half_known = packet(counted(100), {60});
-    const auto memory = [](const rte_mbuf* segment) {
-        return testpmd::KeyedMemory{.address = reinterpret_cast<std::uintptr_t>(segment->buf_addr),
-                                    .length = segment->buf_len,
-                                    .key = LKey{7}};
+    const Domain domain = Domain::open("soft");
+    const auto keyed = [&domain](const rte_mbuf* segment) {
+        return domain.register_memory({static_cast<std::byte*>(segment->buf_addr), segment->buf_len},
+                                      Access::local_write);
     };
-    const testpmd::KeySearch keys{{memory(known), memory(known->next), memory(half_known)}};
-    stream_.keys = &keys;
+    const Region regions[] = {keyed(known), keyed(known->next), keyed(half_known)};
+    stream_.reader.emplace(domain).offline();
     wire_->to_receive = {known, half_known};
     run(testpmd::io, true);
     EXPECT_EQ(stream_.keys_found.value(), 3U);
@@ -94,8 +92,7 @@ TEST_F(EngineLoop, LooksUpEverySegment)
 
 TEST_F(EngineLoop, LooksUpWhatFlowgenReceivesAndMakes)
 {
-    const testpmd::KeySearch keys{{}};
-    stream_.keys = &keys;
+    stream_.reader.emplace(Domain::open("soft")).offline();
     stream_.burst = 4;
     wire_->to_receive = {packet(counted(60)), packet(counted(60))};
     wire_->bursts_wanted = 1;

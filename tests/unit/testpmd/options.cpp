@@ -61,10 +61,11 @@ TEST(Options, TakesTestpmdsOwnNames)
                                    "--auto-start",
                                    "--tx-first",
                                    "--forward-mode=txonly",
-                                   "--nb-cores=2",
                                    "--coremask=0x6",
                                    "--rxq=2",
                                    "--txq=3",
+                                   "--enable-rx-cksum",
+                                   "--tx-offloads=0xe",
                                    "--rxd=256",
                                    "--txd=512",
                                    "--mbuf-size=4096",
@@ -85,6 +86,8 @@ TEST(Options, TakesTestpmdsOwnNames)
     EXPECT_EQ(options.forward.lcores, (std::vector<unsigned>{1, 2}));
     EXPECT_EQ(options.port.tx_queues, 3);
     EXPECT_EQ(options.port.rx_descriptors, 256);
+    EXPECT_TRUE(options.port.rx_checksums);
+    EXPECT_EQ(options.port.tx_offloads, 0xeU);
     EXPECT_EQ(options.memory.buffer_size, 4096);
     EXPECT_EQ(options.memory.buffers, 4096U);
     EXPECT_EQ(options.forward.shape.length(), 192U);
@@ -114,6 +117,9 @@ TEST(Options, RefusesWhatContradictsItself)
 {
     EXPECT_NE(refusal({"--lookup"}).find("--domain"), std::string::npos);
     EXPECT_NE(refusal({"--mp-alloc=native", "--domain=soft"}).find("native"), std::string::npos);
+    EXPECT_NE(refusal({"--nb-cores=2", "--coremask=0x2"}), "");
+    EXPECT_NE(refusal({"-i", "--tx-first"}).find("start tx_first"), std::string::npos);
+    EXPECT_EQ(refusal({"-i", "-a", "--tx-first"}), "");
 }
 
 TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
@@ -133,9 +139,24 @@ TEST(Options, RefusesWhatIsOutOfRangeOrUnknown)
     EXPECT_NE(refusal({"--eth-peer=1"}), "");
     EXPECT_NE(refusal({"--eth-peer=1,02:00"}), "");
     EXPECT_NE(refusal({"--eth-peer=x,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--eth-peer=,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--eth-peer=70000,02:00:00:00:00:01"}), "");
+    EXPECT_NE(refusal({"--tx-offloads=all"}), "");
     EXPECT_NE(refusal({"--arena-page=x"}), "");
     EXPECT_NE(refusal({"--no-such-option"}), "");
     EXPECT_NE(refusal({"word"}), "");
+}
+
+TEST(Options, RefusesToBeASecondaryProcess)
+{
+    for (const std::vector<std::string>& eal : {std::vector<std::string>{"--proc-type=secondary"},
+                                                {"--proc-type=auto"},
+                                                {"--proc-type", "secondary"},
+                                                {"--proc", "auto"},
+                                                {"--pr"}})
+        EXPECT_THROW(parse(eal), Error) << eal.front();
+    EXPECT_EQ(parse({"--proc-type=primary", "--no-pci"}).eal.size(), 2U);
+    EXPECT_EQ(parse({"--proc-type", "primary"}).eal.size(), 2U);
 }
 
 TEST(PacketShape, IsReadAsSegments)

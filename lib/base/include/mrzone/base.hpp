@@ -112,6 +112,11 @@ constexpr bool grants(Access granted, Access wanted) noexcept
 {
     return (granted & wanted) == wanted;
 }
+//! Whether it grants anything to peers.
+constexpr bool has_remote_right(Access access) noexcept
+{
+    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
+}
 
 //! What kind of trouble an Error is: what a caller may branch on (the programs' exit status does).
 enum class Trouble {

@@ -149,7 +149,7 @@ struct CacheSnapshot {
 class MRZ_API Cache {
   public:
     //! Throws Error: invalid (EINVAL) for options out of their range; internal where a thread or a descriptor is not
-    //! to be had.
+    //! to be had; permission where membarrier is refused after it was granted.
     explicit Cache(const Domain& domain, const CacheOptions& options = {});
     Cache(Cache&&) noexcept;
     //! What it was assigned to is destroyed first.
@@ -175,6 +175,7 @@ class MRZ_API Cache {
     //! forget is not known yet. As invalidate(), callable from such a handler.
     void set_pending(bool pending) noexcept;
 
+    //! Throws Error (unsupported, ENOTSUP) in a child of fork().
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] Domain domain() const;
 

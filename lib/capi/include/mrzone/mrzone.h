@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * \file
- * The C API of mrzone: domains, regions, arenas and zones, and the keys to them.
+ * The C API of mrzone: domains, regions, arenas and zones, the keys to them, and readers, which look keys up.
  *
  * Calls that return int give 0 (or a count) on success and a negative errno on failure; mrz_last_error() then says
  * why. Any of them may give -EINVAL for a NULL that is not allowed, and -ENOMEM where this process is out of memory.
@@ -20,6 +20,8 @@
  */
 #ifndef MRZONE_H
 #define MRZONE_H
+
+#include <mrzone/lookup.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,10 +51,8 @@ MRZ_API const char* mrz_last_error(void);
 
 /* ---- Keys and rights ------------------------------------------------------------------------------------------- */
 
-/** The key that work requests of the owner carry. */
-struct mrz_lkey {
-    uint32_t value;
-};
+/* struct mrz_lkey is in mrzone/lookup.h. */
+
 /** The key that a peer's requests carry. */
 struct mrz_rkey {
     uint32_t value;
@@ -190,6 +190,37 @@ MRZ_API int mrz_region_explain(const mrz_region* region, char* text, size_t size
 
 /** Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned. */
 MRZ_API void mrz_region_destroy(mrz_region* region);
+
+/* ---- Readers --------------------------------------------------------------------------------------------------- */
+
+/*
+ * A reader looks up keys by address and length: mrz_lookup() and its kin, which are inline in mrzone/lookup.h. It is
+ * one thread's, but may be made, handed over and destroyed by others.
+ */
+
+/**
+ * Makes a reader of a domain, which cannot be closed before the reader is destroyed.
+ * \param layout MRZ_LOOKUP_LAYOUT: what the caller's inline look-ups know of the library.
+ * \param out to be given to mrz_reader_destroy(). In a child of fork() it finds nothing.
+ * \return 0; -ENOTSUP (the library has another layout, which the text names; or a child of fork()); -EMFILE (1024
+ * there are already); -EBADF (the domain is closed).
+ */
+MRZ_API int mrz_reader_create(const mrz_domain* domain, uint32_t layout, mrz_reader** out);
+
+/**
+ * Says that no look-up of this reader is under way: once a burst. Where registrations come and go, old tables are
+ * freed only when every reader that is online has said so since. Does nothing for NULL.
+ */
+MRZ_API void mrz_reader_quiescent(mrz_reader* reader);
+
+/** Says that there will be no look-up until mrz_reader_online(): before a pause. Does nothing for NULL. */
+MRZ_API void mrz_reader_offline(mrz_reader* reader);
+
+/** Ends what mrz_reader_offline() began. A reader is made online. Does nothing for NULL. */
+MRZ_API void mrz_reader_online(mrz_reader* reader);
+
+/** Frees the reader. */
+MRZ_API void mrz_reader_destroy(mrz_reader* reader);
 
 /* ---- Arenas ---------------------------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@
 namespace mrz {
 
 class DomainState;
+class Reader;
 class Region;
 
 struct RegionOptions {
@@ -29,6 +30,12 @@ struct RegionOptions {
     bool indirect = true;
     Weights weights = {}; //!< What costs less.
     RegisterOptions how = {};
+    //! Whether look-up may find the region. Not where it can end while somebody uses a key that was looked up, as
+    //! regions of a cache do.
+    bool looked_up = true;
+    //! Whether nothing but the owner of the region can take the memory away before the region ends, as with memory of
+    //! an arena. Look-ups find what of it is whole, aligned 2 MiB by one load, even while other memory is unmapped.
+    bool lasting = false;
 };
 
 //! What a region is to be of.
@@ -36,6 +43,17 @@ struct RegionRequest {
     std::span<std::byte> memory = {};
     Access access = Access::local_read;
     RegionOptions options = {};
+};
+
+//! What readers (mrzone/reader.hpp) of a domain find, and how.
+struct LookUpSnapshot {
+    std::size_t regions = 0;        //!< That are found.
+    std::size_t in_slots = 0;       //!< Of these, by one load.
+    std::size_t segments = 0;       //!< That the others are searched in: fewer where some lie within others.
+    std::size_t tables_waiting = 0; //!< Old ones that a reader may still be searching.
+    std::size_t bytes_waiting = 0;  //!< Theirs.
+    std::size_t readers = 0;
+    bool shut = false; //!< Nothing is searched at the moment, since memory may be gone; slots count.
 };
 
 //! A protection domain of a device, with what is registered in it.
@@ -80,6 +98,9 @@ class MRZ_API Domain {
     //! A queue pair of the device; it keeps the domain open.
     [[nodiscard]] std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options = {}) const;
 
+    //! Throws Error: unsupported (ENOTSUP) in a child of fork().
+    [[nodiscard]] LookUpSnapshot look_up_snapshot() const;
+
     //! Gives the domain back now; calls but the ones that describe it then throw Error (EBADF). Closing twice is
     //! closing once. Throws Error: busy (EBUSY), naming what lives in it; nothing has changed then.
     void close();
@@ -89,6 +110,7 @@ class MRZ_API Domain {
 
   private:
     friend class Region;
+    friend class Reader;
     explicit Domain(std::shared_ptr<DomainState> state) noexcept;
 
     std::shared_ptr<DomainState> state_;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "look_up.hpp"
+
+#include <mrzone/reader.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <sys/mman.h>
+
+namespace mrz {
+namespace {
+
+constexpr std::size_t slots_size = MRZ_LOOKUP_SLOTS_ * sizeof(std::uint64_t);
+constexpr std::uint64_t slot_size = std::uint64_t{1} << MRZ_LOOKUP_SLOT_SHIFT_;
+
+//! Beyond this somebody has forgotten a reader.
+constexpr std::size_t much_waiting = std::size_t{256} << 20;
+
+//! Null on failure, with errno.
+void* map_view(std::size_t length)
+{
+    // First without access and unlocked: under mlockall(MCL_FUTURE) all of it would be filled and charged.
+    void* const address = ::mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED)
+        return nullptr;
+    ::munlock(address, length);
+    if (::mprotect(address, length, PROT_READ | PROT_WRITE) == 0 &&
+        ::madvise(address, length, MADV_WIPEONFORK) == 0) {
+        // A slot that is read or set is to take a page and no more.
+        ::madvise(address, length, MADV_NOHUGEPAGE);
+        ::madvise(address, length, MADV_DONTDUMP);
+        return address;
+    }
+    const int error = errno;
+    ::munmap(address, length);
+    errno = error;
+    return nullptr;
+}
+
+std::uint64_t slot_of(std::uint64_t address) noexcept
+{
+    return address >> MRZ_LOOKUP_SLOT_SHIFT_;
+}
+
+} // namespace
+
+ViewMapping::ViewMapping()
+{
+    length_ = sizeof(mrz_lookup_head_) + slots_size;
+    void* address = map_view(length_);
+    const bool has_slots = address != nullptr;
+    if (!has_slots) {
+        log_once(Severity::warning, "no address space for look-ups' slots (" + format_size(slots_size) +
+                                        "): " + std::strerror(errno) + "; arenas are searched as other regions are");
+        length_ = sizeof(mrz_lookup_head_);
+        address = map_view(length_);
+    }
+    if (address == nullptr)
+        throw Error{errno,
+                    {.trouble = Trouble::invalid,
+                     .what = "mapping a page for look-ups",
+                     .limit = std::string{"mmap: "} + std::strerror(errno),
+                     .remedy = "check ulimit -v and vm.max_map_count"}};
+    head_ = static_cast<mrz_lookup_head_*>(address);
+    head_->slot_count = has_slots ? MRZ_LOOKUP_SLOTS_ : 0;
+}
+
+ViewMapping::~ViewMapping()
+{
+    ::munmap(head_, length_);
+}
+
+LookUp::LookUp() : quiescence_{Reader::most} {}
+
+LookUp::~LookUp()
+{
+    while (retired_) // one by one: a chain that frees itself would need a stack as long
+        retired_ = std::move(retired_->next);
+}
+
+LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting)
+{
+    std::size_t waiting = 0;
+    Listing listing;
+    {
+        const std::scoped_lock guard{mutex_};
+        SearchedRegion& region = listing.region_;
+        region = {.start = start,
+                  .end = start + std::min(length, UINT64_MAX - start),
+                  .key = key.value,
+                  .writable = grants(access, Access::local_write),
+                  .number = next_number_++};
+        if (lasting && fits_free_slots(region)) {
+            set_slots(region, (slot_of(region.end) - 1) << 32 | region.key);
+            ++in_slots_;
+            listing.in_slots_ = true;
+        } else {
+            const auto place = searched_.insert(std::ranges::upper_bound(searched_, region, std::less<>{}), region);
+            try {
+                change_tables(region.writable);
+            } catch (...) {
+                searched_.erase(place);
+                throw;
+            }
+        }
+        listing.look_up_ = this;
+        waiting = waiting_bytes_;
+    }
+    complain(waiting);
+    return listing;
+}
+
+void LookUp::remove(Listing& listing) noexcept
+{
+    if (owner_ != ::getpid())
+        return;
+    const SearchedRegion& region = listing.region_;
+    const std::scoped_lock guard{mutex_};
+    if (listing.in_slots_) {
+        set_slots(region, 0);
+        --in_slots_;
+        return;
+    }
+    searched_.erase(std::ranges::lower_bound(searched_, region, std::less<>{}));
+    try {
+        change_tables(region.writable);
+    } catch (const std::bad_alloc&) {
+        // What it hid is missed until the next change, but a stale key is not found.
+        for (const std::unique_ptr<SegmentTable>& table : current_)
+            if (table)
+                table->forget(region);
+    }
+}
+
+bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
+{
+    // The first slot's word might be 0, but no process has memory there.
+    if (!region.writable || slot_of(region.start) == 0 || ((region.start | region.end) & (slot_size - 1)) != 0 ||
+        slot_of(region.end) > view_.head().slot_count)
+        return false;
+    // Whoever came first keeps them; the other is searched.
+    return std::all_of(view_.slots() + slot_of(region.start), view_.slots() + slot_of(region.end),
+                       [](std::uint64_t word) { return word == 0; });
+}
+
+void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcept
+{
+    for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
+        __atomic_store_n(&view_.slots()[slot], word, __ATOMIC_RELEASE);
+}
+
+void LookUp::change_tables(bool writable_too)
+{
+    // Both before either is seen.
+    auto to_write = writable_too ? SegmentTable::make(searched_, true) : nullptr;
+    auto to_read = SegmentTable::make(searched_, false);
+    if (writable_too)
+        publish(MRZ_LOOKUP_TO_WRITE_, std::move(to_write));
+    publish(MRZ_LOOKUP_TO_READ_, std::move(to_read));
+    free_retired();
+}
+
+void LookUp::show(std::size_t which) noexcept
+{
+    __atomic_store_n(&view_.head().tables[which], current_[which] ? current_[which]->get() : nullptr,
+                     __ATOMIC_RELEASE);
+}
+
+void LookUp::publish(int use, std::unique_ptr<SegmentTable> table) noexcept
+{
+    const auto which = static_cast<std::size_t>(use);
+    {
+        const std::scoped_lock guard{gate_};
+        current_[which].swap(table);
+        if (shut_ == 0)
+            show(which);
+    }
+    if (table)
+        retire(std::move(table));
+}
+
+void LookUp::retire(std::unique_ptr<SegmentTable> table) noexcept
+{
+    table->token = quiescence_.start();
+    ++waiting_;
+    waiting_bytes_ += table->bytes();
+    std::unique_ptr<SegmentTable>& place = retired_ ? last_retired_->next : retired_;
+    place = std::move(table);
+    last_retired_ = place.get();
+}
+
+void LookUp::free_retired() noexcept
+{
+    while (retired_ && quiescence_.passed(retired_->token)) {
+        --waiting_;
+        waiting_bytes_ -= retired_->bytes();
+        retired_ = std::move(retired_->next);
+    }
+}
+
+void LookUp::complain(std::size_t waiting) noexcept
+try {
+    if (waiting > much_waiting)
+        log_once(Severity::warning, "more than " + format_size(much_waiting) +
+                                        " of old look-up tables wait for a reader that is neither quiescent nor "
+                                        "offline");
+} catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+    // It is said the next time.
+}
+
+unsigned LookUp::enter()
+{
+    const std::scoped_lock guard{mutex_};
+    if (const std::optional<unsigned> reader = quiescence_.enter())
+        return *reader;
+    throw Error{EMFILE,
+                {.trouble = Trouble::busy,
+                 .what = "making a reader",
+                 .limit = "readers of a domain",
+                 .present = Reader::most,
+                 .need = Reader::most + 1,
+                 .remedy = "destroy readers of threads that have ended"}};
+}
+
+void LookUp::leave(unsigned reader) noexcept
+{
+    if (owner_ != ::getpid())
+        return;
+    const std::scoped_lock guard{mutex_};
+    quiescence_.leave(reader);
+    free_retired();
+}
+
+void LookUp::shut() noexcept
+{
+    const std::scoped_lock guard{gate_};
+    ++shut_;
+    for (const mrz_lookup_table_*& table : view_.head().tables)
+        __atomic_store_n(&table, nullptr, __ATOMIC_SEQ_CST);
+}
+
+void LookUp::open() noexcept
+{
+    const std::scoped_lock guard{gate_};
+    if (--shut_ != 0)
+        return;
+    for (std::size_t which = 0; which < current_.size(); ++which)
+        show(which);
+}
+
+LookUpSnapshot LookUp::snapshot() const
+{
+    const std::scoped_lock guard{mutex_, gate_};
+    const std::unique_ptr<SegmentTable>& all = current_[MRZ_LOOKUP_TO_READ_];
+    return {.regions = searched_.size() + in_slots_,
+            .in_slots = in_slots_,
+            .segments = all ? all->segments() : 0,
+            .tables_waiting = waiting_,
+            .bytes_waiting = waiting_bytes_,
+            .readers = quiescence_.readers(),
+            .shut = shut_ != 0};
+}
+
+} // namespace mrz

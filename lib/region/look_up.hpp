@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A domain's look-up, from the side of those who change it. Private to this floor.
+#pragma once
+
+#include "quiescence.hpp"
+#include "segment_table.hpp"
+
+#include <mrzone/base.hpp>
+#include <mrzone/lookup.h>
+#include <mrzone/region.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <sys/types.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace mrz {
+
+//! The addresses of a process that look-ups read: a mrz_lookup_head_ and the slots, of which only what is used takes
+//! memory.
+class ViewMapping {
+  public:
+    //! Without slots where there is not so much address space to be had, which is said once.
+    //! Throws Error (invalid, ENOMEM) where there is not even a page.
+    ViewMapping();
+    ViewMapping(const ViewMapping&) = delete;
+    ViewMapping& operator=(const ViewMapping&) = delete;
+    ~ViewMapping();
+    [[nodiscard]] mrz_lookup_head_& head() const noexcept { return *head_; }
+    [[nodiscard]] std::uint64_t* slots() const noexcept { return reinterpret_cast<std::uint64_t*>(head_ + 1); }
+
+  private:
+    mrz_lookup_head_* head_ = nullptr;
+    std::size_t length_ = 0;
+};
+
+//! All calls are thread-safe. Destroyed when nothing is listed and nobody reads any more.
+class LookUp {
+  public:
+    LookUp();
+    LookUp(const LookUp&) = delete;
+    LookUp& operator=(const LookUp&) = delete;
+    ~LookUp();
+
+    //! Lets look-ups find a region for as long as this lives. Empty after it was moved from.
+    class Listing {
+      public:
+        Listing() = default;
+        Listing(Listing&& other) noexcept
+            : look_up_{std::exchange(other.look_up_, nullptr)}, region_{other.region_}, in_slots_{other.in_slots_}
+        {
+        }
+        Listing& operator=(Listing&& other) noexcept
+        {
+            std::swap(look_up_, other.look_up_);
+            std::swap(region_, other.region_);
+            std::swap(in_slots_, other.in_slots_);
+            return *this;
+        }
+        ~Listing()
+        {
+            if (look_up_ != nullptr)
+                look_up_->remove(*this);
+        }
+
+      private:
+        friend class LookUp;
+        LookUp* look_up_ = nullptr;
+        SearchedRegion region_;
+        bool in_slots_ = false;
+    };
+    //! \param lasting see RegionOptions. Throws std::bad_alloc, and then nothing has changed.
+    [[nodiscard]] Listing list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting);
+
+    //! A number for a new reader. Throws Error: busy (EMFILE).
+    [[nodiscard]] unsigned enter();
+    void leave(unsigned reader) noexcept;
+    //! Of these only what readers may call at any time is to be used.
+    [[nodiscard]] Quiescence& quiescence() noexcept { return quiescence_; }
+    [[nodiscard]] const std::uint64_t* view() const noexcept { return view_.slots(); }
+
+    //! From now until open() regions that are not in slots are not found: for when some of their memory may be gone.
+    //! Shutting and opening nest. shut() neither allocates nor waits for anybody who does.
+    void shut() noexcept;
+    void open() noexcept;
+
+    [[nodiscard]] LookUpSnapshot snapshot() const;
+
+  private:
+    void remove(Listing& listing) noexcept;
+    [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) const noexcept;
+    void set_slots(const SearchedRegion& region, std::uint64_t word) noexcept;
+    //! Makes tables of what is searched now, and publishes them. Throws std::bad_alloc, and then nothing has changed.
+    void change_tables(bool writable_too);
+    //! Lets readers find the current table; gate_ is held, and nothing shut.
+    void show(std::size_t which) noexcept;
+    void publish(int use, std::unique_ptr<SegmentTable> table) noexcept;
+    void retire(std::unique_ptr<SegmentTable> table) noexcept;
+    void free_retired() noexcept;
+    //! For after the lock is given back, since a log sink may do anything.
+    static void complain(std::size_t waiting) noexcept;
+
+    const pid_t owner_ = ::getpid(); // a child made by fork leaves alone what it has copies of
+    ViewMapping view_;
+    mutable std::mutex mutex_; // for all that follows, but for gate_
+    Quiescence quiescence_;
+    std::vector<SearchedRegion> searched_; // sorted
+    std::size_t in_slots_ = 0;
+    std::uint64_t next_number_ = 0;
+    std::unique_ptr<SegmentTable> retired_; // the oldest; each has the next
+    SegmentTable* last_retired_ = nullptr;
+    std::size_t waiting_ = 0;
+    std::size_t waiting_bytes_ = 0;
+
+    mutable std::mutex gate_; // held for a few instructions only; for what follows, and what the view points to
+    std::array<std::unique_ptr<SegmentTable>, 2> current_; // by MRZ_LOOKUP_TO_…
+    unsigned shut_ = 0;
+};
+
+} // namespace mrz
