@@ -36,7 +36,7 @@ nanoseconds cost(const cache::Charge& charge, const CacheOptions& options)
 
 } // namespace
 
-void CacheState::start_thread()
+void CacheState::make_bell()
 {
     bell_ = FileDescriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (bell_.get() < 0)
@@ -45,6 +45,10 @@ void CacheState::start_thread()
                      .what = "making a cache",
                      .limit = std::string{"eventfd: "} + std::strerror(errno),
                      .remedy = "raise the limit on open files (ulimit -n), or close some"}};
+}
+
+void CacheState::start_thread()
+{
     const SignalsBlocked blocked;
     try {
         thread_ = std::thread{[this] { work(); }};
@@ -89,6 +93,11 @@ void CacheState::work() noexcept
 {
     Lock lock{mutex_};
     for (;;) {
+        if (some_hidden_.exchange(false)) {
+            lock.unlock();
+            look_up_.tidy();
+            lock.lock();
+        }
         if (some_ended_.load())
             collect_ended();
         if (!dying_.empty())
@@ -108,12 +117,12 @@ void CacheState::sweep(Lock& lock)
 {
     const std::uint64_t gone = deregistered_ - swept_at_;
     // It costs a look at all regions, so some have to go before.
-    if (!listening_ || gone == 0 || gone < used_.keys / 4)
+    if (!watch_ || gone == 0 || gone < used_.keys / 4)
         return;
     swept_at_ = deregistered_;
     lock.unlock();
     try {
-        listening_->watcher().sweep();
+        watch_->watcher().sweep();
     } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
         // They stay under watch, which costs who unmaps them some time.
     }
@@ -166,6 +175,7 @@ void CacheState::shut() noexcept
     stop_.store(true);
     ring();
     thread_.join();
+    end_watch();
 }
 
 } // namespace mrz

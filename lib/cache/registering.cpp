@@ -44,25 +44,6 @@ bool CacheState::merging_saves(const Wanted& wanted) const
     }
 }
 
-bool CacheState::is_told_of(const cache::Range& range) const
-{
-    return options_.watch == Watch::none || (listening_ && listening_->watcher().cover(range));
-}
-
-// Before anything is read of the memory: what happens to it from then on is told.
-void CacheState::watch_over(Wanted& wanted)
-{
-    if (is_told_of(wanted.range))
-        return;
-    if (wanted.range != wanted.asked) {
-        narrow(wanted);
-        if (is_told_of(wanted.range))
-            return;
-    }
-    if (marks_[wanted.index].change(cache::Mark::Is::on_its_way, cache::Mark::Is::ended))
-        unkept_.fetch_add(1);
-}
-
 void CacheState::narrow(Wanted& wanted)
 {
     const std::scoped_lock guard{mutex_};

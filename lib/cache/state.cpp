@@ -37,8 +37,8 @@ const CacheOptions& checked(const CacheOptions& options)
 } // namespace
 
 CacheState::CacheState(const Domain& domain, const CacheOptions& options)
-    : options_{checked(options)}, domain_{domain},
-      held_(options.keys), budget_{.bytes = options.bytes, .keys = options.keys, .entries = options.entries}
+    : options_{checked(options)}, domain_{domain}, held_(options.keys),
+      budget_{.bytes = options.bytes, .keys = options.keys, .entries = options.entries}, look_up_{domain}
 {
     cache::prepare_barrier();
     marks_ = std::make_unique<Mark[]>(options_.keys);
@@ -51,6 +51,7 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     rows_.reserve(options_.keys);
     published_ = std::make_unique<cache::Table>();
     table_.store(published_.get());
+    make_bell();
     start_watch();
     id_ = Registry::get().add(*this);
     try {
@@ -64,29 +65,6 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
 CacheState::~CacheState()
 {
     Registry::get().remove(*this);
-}
-
-void CacheState::start_watch()
-{
-    if (options_.watch == Watch::none)
-        return;
-    try {
-        listening_.emplace(static_cast<cache::Listener&>(*this));
-    } catch (const Error& error) {
-        if (options_.watch == Watch::userfaultfd)
-            throw;
-        log_once(Severity::warning, std::string{"cache: nobody tells what memory goes away, so it is registered for "
-                                                "each lease, and nothing is kept: "} +
-                                        error.what());
-    }
-}
-
-void CacheState::list_ranges(std::vector<cache::Range>& ranges) const
-{
-    const std::uint32_t places = places_.load();
-    for (std::uint32_t index = 0; index < places; ++index)
-        if (marks_[index].is() != Mark::Is::vacant)
-            ranges.push_back(marks_[index].range());
 }
 
 void CacheState::invalidate(std::span<const std::byte> memory) noexcept
@@ -129,7 +107,7 @@ CacheSnapshot CacheState::snapshot() const
                       .keys = used_.keys,
                       .bytes = used_.bytes,
                       .entries = used_.entries,
-                      .watched = listening_.has_value()};
+                      .watched = watch_ != nullptr};
     records_.for_each([&](const Record& record) {
         now.hits += record.hits();
         record.for_each_held([&](const Holding*) { ++now.leases; });

@@ -53,15 +53,6 @@ struct Charge {
 };
 //! Before a region is planned.
 Charge charge_of(const Range& range) noexcept;
-//! [begin, end) of whole pages of \p page bytes around a range.
-constexpr Range whole_pages(const Range& range, std::size_t page) noexcept
-{
-    return {range.begin / page * page, (range.end + page - 1) / page * page};
-}
-Range range_of(std::span<const std::byte> memory) noexcept;
-std::span<std::byte> bytes_of(const Range& range) noexcept;
-//! Bytes of the machine's smallest pages.
-std::size_t base_page() noexcept;
 
 //! A region, or a place for one.
 struct Holding {
@@ -99,8 +90,8 @@ class CacheState final : private cache::Listener {
 
     [[nodiscard]] Lease lease(std::span<std::byte> memory, Access access);
     [[nodiscard]] std::vector<Lease> lease_all(std::span<const LeaseRequest> requests);
-    void invalidate(std::span<const std::byte> memory) noexcept override;
-    void set_pending(bool pending) noexcept override;
+    void invalidate(std::span<const std::byte> memory) noexcept;
+    void set_pending(bool pending) noexcept;
     [[nodiscard]] CacheSnapshot snapshot() const;
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
     void close();
@@ -190,6 +181,7 @@ class CacheState final : private cache::Listener {
     std::unique_ptr<cache::Table> unread_table();
 
     // ---- The control thread (control.cpp)
+    void make_bell();
     void start_thread();
     //! Lets go of mappings in which there is nothing any more, if there may be many.
     void sweep(Lock& lock);
@@ -198,7 +190,11 @@ class CacheState final : private cache::Listener {
     void deregister_some(Lock& lock) noexcept;
     void sleep(Lock& lock, std::optional<Clock::time_point> until) const noexcept;
 
+    // ---- The watch (watching.cpp)
     void start_watch();
+    void end_watch() noexcept;
+    void note_pending(bool pending) noexcept override;
+    void note_gone(std::span<const std::byte> memory) noexcept override;
     void list_ranges(std::vector<cache::Range>& ranges) const override;
 
     // What hits read, and nobody writes often.
@@ -246,7 +242,10 @@ class CacheState final : private cache::Listener {
     Clock::time_point next_deregistration_ = {};
     std::uint64_t swept_at_ = 0; // deregistered_ then
     std::thread thread_;
-    std::optional<cache::Listening> listening_; // goes first
+    WatchedLookUp look_up_; // of the domain
+    std::atomic<bool> some_hidden_ = false;
+    std::shared_ptr<cache::ProcessWatch> watch_; // null: not watched
+    std::optional<cache::Listening> listening_;  // goes first
 };
 
 //! Requests on their way to leases.

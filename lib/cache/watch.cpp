@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 namespace mrz::cache {
@@ -68,21 +69,23 @@ class WatcherOfProcess {
     std::size_t users_ = 0;
 };
 
-Listening::Listening(Listener& listener) : watcher_{WatcherOfProcess::get().acquire()}, listener_{listener}
+ProcessWatch::ProcessWatch() : watcher_{WatcherOfProcess::get().acquire()} {}
+
+ProcessWatch::~ProcessWatch()
 {
-    watcher_.add(listener_);
+    WatcherOfProcess::get().release();
 }
 
-Listening::~Listening()
+void ProcessWatch::watch(std::span<const std::byte> memory)
 {
-    watcher_.remove(listener_);
-    WatcherOfProcess::get().release();
+    watcher_.watch(range_of(memory));
 }
 
 // ---- The thread ---------------------------------------------------------------------------------------------------
 
 Watcher::Watcher(Userfault userfault)
-    : userfault_{std::move(userfault)}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}
+    : userfault_{std::move(userfault)}, bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      clock_{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)}
 {
     const auto refuse = [](int error, const char* call) {
         throw Error{error,
@@ -92,8 +95,8 @@ Watcher::Watcher(Userfault userfault)
                      .remedy = "raise the limits on open files (ulimit -n) and processes (ulimit -u, pids.max of the "
                                "control group)"}};
     };
-    if (bell_.get() < 0)
-        refuse(errno, "eventfd");
+    if (bell_.get() < 0 || clock_.get() < 0)
+        refuse(errno, "a descriptor");
     const SignalsBlocked blocked;
     try {
         thread_ = std::thread{[this] { work(); }};
@@ -133,14 +136,17 @@ void Watcher::remove(Listener& listener) noexcept
 
 void Watcher::work() noexcept
 {
-    std::array<pollfd, 2> both{{{.fd = userfault_.descriptor(), .events = POLLIN, .revents = 0},
-                                {.fd = bell_.get(), .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 3> all{{{.fd = userfault_.descriptor(), .events = POLLIN, .revents = 0},
+                               {.fd = clock_.get(), .events = POLLIN, .revents = 0},
+                               {.fd = bell_.get(), .events = POLLIN, .revents = 0}}};
     for (;;) {
-        if (::poll(both.data(), both.size(), -1) < 0)
+        if (::poll(all.data(), all.size(), -1) < 0)
             continue;
-        if (both[0].revents != 0)
+        if (all[0].revents != 0)
             read_and_tell();
-        if (both[1].revents != 0)
+        if (all[1].revents != 0)
+            tick();
+        if (all[2].revents != 0)
             return;
     }
 }
@@ -150,12 +156,12 @@ void Watcher::read_and_tell() noexcept
 {
     const std::scoped_lock guard{short_};
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
-        listener->set_pending(true);
+        listener->note_pending(true);
     std::array<Event, 16> room;
     for (const Event& event : userfault_.read(room))
         tell(event);
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
-        listener->set_pending(false);
+        listener->note_pending(false);
 }
 
 void Watcher::tell(const Event& event) noexcept
@@ -188,7 +194,7 @@ void Watcher::tell(const Range& range) noexcept
 {
     const std::span memory{reinterpret_cast<const std::byte*>(range.begin), range.length()};
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
-        listener->invalidate(memory);
+        listener->note_gone(memory);
 }
 
 void Watcher::note_torn(const Range& range) noexcept
@@ -199,22 +205,49 @@ void Watcher::note_torn(const Range& range) noexcept
 
 void Watcher::note_discarded(const Range& range) noexcept
 {
-    static constexpr auto a_while = std::chrono::seconds{1};
-    const auto now = Clock::now();
+    // Of a tenth of a second each, the first one perhaps at once: a second.
+    static constexpr unsigned a_while = 11;
     // Together with one that it touches; else in place of the oldest, if that is over, and else together with it.
     Discarded* place = nullptr;
     for (Discarded& one : discarded_)
-        if (one.until > now && one.range.begin <= range.end && range.begin <= one.range.end)
+        if (one.ticks > 0 && one.range.begin <= range.end && range.begin <= one.range.end)
             place = &one;
     if (place == nullptr) {
         place = &discarded_[next_discarded_];
         next_discarded_ = (next_discarded_ + 1) % discarded_.size();
     }
-    if (place->until > now)
+    if (place->ticks > 0)
         place->range = {std::min(place->range.begin, range.begin), std::max(place->range.end, range.end)};
     else
         place->range = range;
-    place->until = now + a_while;
+    place->ticks = a_while;
+    set_clock(true);
+}
+
+// However often the clock struck meanwhile, this is one tick.
+void Watcher::tick() noexcept
+{
+    std::uint64_t strokes = 0;
+    [[maybe_unused]] const auto got = ::read(clock_.get(), &strokes, sizeof strokes);
+    const std::scoped_lock guard{short_};
+    bool any = false;
+    for (Discarded& one : discarded_) {
+        one.ticks -= one.ticks > 0 ? 1 : 0;
+        any = any || one.ticks > 0;
+    }
+    if (!any)
+        set_clock(false);
+}
+
+// Setting it anew while it runs would put off its next stroke, and there might never be one.
+void Watcher::set_clock(bool runs) noexcept
+{
+    if (runs == clock_runs_)
+        return;
+    clock_runs_ = runs;
+    static constexpr timespec a_tick{.tv_sec = 0, .tv_nsec = 100'000'000};
+    const itimerspec times = runs ? itimerspec{.it_interval = a_tick, .it_value = a_tick} : itimerspec{};
+    ::timerfd_settime(clock_.get(), 0, &times, nullptr);
 }
 
 } // namespace mrz::cache

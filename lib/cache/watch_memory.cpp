@@ -14,16 +14,16 @@
 namespace mrz::cache {
 namespace {
 
-void complain(const host::MappedMemory& mapping, int error)
+void complain(const host::MappedMemory& mapping, const std::string& why)
 {
     // Others may have unmapped it meanwhile, which is nothing to speak of.
     const auto now = host::mapped_memory(reinterpret_cast<const void*>(mapping.begin), 1);
     if (!now || now->empty() || now->front().begin != mapping.begin || now->front().end != mapping.end)
         return;
-    const std::string why = error == EBUSY ? "a userfaultfd of somebody else's watches it" : std::strerror(error);
     log_once(Severity::warning, "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) +
                                     " cannot be watched (" + why +
-                                    "), so it is registered for each lease, and nothing of it is kept");
+                                    "): it is registered for each lease, and look-ups find regions of it until "
+                                    "these end");
 }
 
 } // namespace
@@ -31,15 +31,21 @@ void complain(const host::MappedMemory& mapping, int error)
 // From the moment at which all of the range is seen to be in watched mappings, whatever happens to a part of it is
 // told. What is not watched goes and comes without a word, so it is not enough that the mappings were put under
 // watch: between looking where they are and doing it, a part may have been missing, and come later.
+bool Watcher::watch(const Range& range)
+{
+    const Range pages = whole_pages(range, base_page());
+    const std::scoped_lock guard{mutex_};
+    if (is_known(pages) && userfault_.is_watched(pages))
+        return true;
+    // Regions come and go that no cache has, which sweeps when its own go.
+    if (mappings() > 2 * swept_ + 64)
+        sweep_locked();
+    return watch_mappings(pages) && userfault_.is_watched(pages);
+}
+
 bool Watcher::cover(const Range& range)
 {
-    static constexpr std::size_t base_page = 4096;
-    const Range pages{range.begin / base_page * base_page, (range.end + base_page - 1) / base_page * base_page};
-    const std::scoped_lock guard{mutex_};
-    if (!is_known(pages) || !userfault_.is_watched(pages))
-        if (!watch_mappings(pages) || !userfault_.is_watched(pages))
-            return false;
-    return !was_discarded(pages);
+    return watch(range) && !was_discarded(whole_pages(range, base_page()));
 }
 
 bool Watcher::is_known(const Range& pages) const
@@ -52,9 +58,8 @@ bool Watcher::is_known(const Range& pages) const
 bool Watcher::was_discarded(const Range& pages) const
 {
     const std::scoped_lock guard{short_};
-    const auto now = Clock::now();
     return std::ranges::any_of(discarded_,
-                               [&](const Discarded& one) { return one.until > now && one.range.overlaps(pages); });
+                               [&](const Discarded& one) { return one.ticks > 0 && one.range.overlaps(pages); });
 }
 
 // Whole mappings: a part would be cut off to be a mapping of its own, and their number is limited.
@@ -64,9 +69,11 @@ bool Watcher::watch_mappings(const Range& pages)
     if (!found)
         return false;
     for (const host::MappedMemory& there : *found) {
-        // shmdt(2) tells nobody (ipc/shm.c unmaps without a list for events).
-        if (there.name.starts_with("/SYSV"))
+        // It unmaps without a list for events (ipc/shm.c).
+        if (there.name.starts_with("/SYSV")) {
+            complain(there, "shmdt(2) tells nobody");
             return false;
+        }
         std::list<Mapping> added{{.range = {there.begin, there.end}}};
         {
             const std::scoped_lock guard{short_}; // first, so that it is torn by what happens from now on
@@ -87,7 +94,7 @@ bool Watcher::watch_mappings(const Range& pages)
             }
         }
         if (!watched) {
-            complain(there, error);
+            complain(there, error == EBUSY ? "a userfaultfd of somebody else's watches it" : std::strerror(error));
             return false;
         }
     }
@@ -97,6 +104,11 @@ bool Watcher::watch_mappings(const Range& pages)
 void Watcher::sweep()
 {
     const std::scoped_lock guard{mutex_};
+    sweep_locked();
+}
+
+void Watcher::sweep_locked()
+{
     std::vector<Range> wanted;
     // A range is listed before it is asked for here, which nobody does now.
     for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
@@ -121,6 +133,7 @@ void Watcher::sweep()
     }
     for (const Mapping& mapping : old)
         userfault_.unwatch(mapping.range);
+    swept_ = mappings();
 }
 
 std::size_t Watcher::mappings() const

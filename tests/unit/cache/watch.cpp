@@ -353,8 +353,8 @@ TEST_F(WatchedMemory, IsSeenToBeWatchedInBothWays)
 }
 
 struct Deaf final : cache::Listener {
-    void set_pending(bool) noexcept override {}
-    void invalidate(std::span<const std::byte>) noexcept override {}
+    void note_pending(bool) noexcept override {}
+    void note_gone(std::span<const std::byte>) noexcept override {}
     void list_ranges(std::vector<cache::Range>&) const override {}
 };
 
@@ -362,8 +362,9 @@ struct Deaf final : cache::Listener {
 TEST_F(WatchedMemory, IsNotCoveredAsLongAsAPartIsMissing)
 {
     Deaf deaf;
-    const cache::Listening listening{deaf};
-    cache::Watcher& watcher = listening.watcher();
+    const cache::ProcessWatch watch;
+    cache::Watcher& watcher = watch.watcher();
+    const cache::Listening listening{watcher, deaf};
     munmap(at(4).data(), page);
     EXPECT_FALSE(watcher.cover(cache::range_of(at(3, 3))));
     EXPECT_FALSE(watcher.cover(cache::range_of(at(4))));
