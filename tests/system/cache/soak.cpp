@@ -11,6 +11,7 @@
 
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
+#include "support/userfault.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,8 +33,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 namespace mrz::test {
@@ -46,14 +45,6 @@ Clock::duration duration()
 {
     const char* const seconds = std::getenv("MRZ_SOAK_SECONDS");
     return seconds != nullptr ? std::chrono::seconds{std::atoi(seconds)} : 2s;
-}
-
-bool may_watch()
-{
-    const int fd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
-    if (fd >= 0)
-        ::close(fd);
-    return fd >= 0;
 }
 
 //! What must not grow, however long it takes.
