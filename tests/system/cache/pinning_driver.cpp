@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pinning_driver.hpp"
+#include "carrier.hpp"
+
+#include <mrzone/device.hpp>
 
 #include <array>
 #include <cerrno>
@@ -145,12 +147,17 @@ class PinningDevice final : public Device {
 
 } // namespace
 
-bool has_pinning_device()
+struct Carrier::State {};
+
+const char* Carrier::device()
 {
-    return Ring::get().works();
+    return Ring::get().works() ? "pinning" : "";
 }
 
-bool carry(Way way, LKey key, std::span<std::byte> memory, std::span<std::byte> outside)
+Carrier::Carrier(const Domain&) {}
+Carrier::~Carrier() = default;
+
+bool Carrier::carry(Way way, LKey key, std::span<std::byte> memory, std::span<std::byte> outside)
 {
     return Ring::get().carry(way, key.value, memory, outside);
 }

@@ -3,7 +3,7 @@
 //! Threads take memory away and bring other to the same addresses, while others lease it and let a device work with
 //! the keys, and yet others lease without looking. What a key reaches shows whether it is stale.
 //! MRZ_SOAK_SECONDS says how long each test takes.
-#include "pinning_driver.hpp"
+#include "carrier.hpp"
 #include "plots.hpp"
 
 #include <mrzone/cache.hpp>
@@ -71,7 +71,9 @@ class Soak : public testing::Test {
     void SetUp() override
     {
         MRZ_REQUIRE(may_watch(), "userfaultfd(2) is not allowed");
-        MRZ_REQUIRE(has_pinning_device(), "io_uring is not allowed");
+        MRZ_REQUIRE(*Carrier::device() != 0, "io_uring, or reading frames, is not allowed");
+        domain.emplace(Domain::open(Carrier::device()));
+        carrier.emplace(*domain);
     }
 
     void build(std::initializer_list<Kind> kinds, std::size_t of_each, bool discards = false)
@@ -83,7 +85,7 @@ class Soak : public testing::Test {
     //! Runs all that there is to do in threads for some time.
     void run(Clock::duration time, bool forks)
     {
-        Cache cache{domain, {.bytes = 16_MiB, .keys = 64, .watch = Watch::userfaultfd}};
+        Cache cache{*domain, {.bytes = 16_MiB, .keys = 64, .watch = Watch::userfaultfd}};
         std::vector<std::thread> threads;
         const auto start = [&](auto work) {
             threads.emplace_back([&, work, seed = static_cast<unsigned>(threads.size())] {
@@ -169,7 +171,7 @@ class Soak : public testing::Test {
         const auto [first, last] = plot.some_pages(random);
         const Lease lease = cache.lease(plot.part(first, last - first));
         const std::span<std::byte> copy = outside.first(lease.bytes().size());
-        if (!carry(Way::out_of_memory, lease.lkey(), lease.bytes(), copy))
+        if (!carrier->carry(Way::out_of_memory, lease.lkey(), lease.bytes(), copy))
             say("a key of a lease does not work");
         if (!plot.has_marks(copy, first))
             say("a key shows what is not there any more");
@@ -182,7 +184,7 @@ class Soak : public testing::Test {
         const Lease lease = cache.lease(plot.bytes());
         plot.next_generation();
         plot.write_marks(outside.first(plot.size()), 0);
-        if (!carry(Way::into_memory, lease.lkey(), lease.bytes(), outside.first(plot.size())))
+        if (!carrier->carry(Way::into_memory, lease.lkey(), lease.bytes(), outside.first(plot.size())))
             say("a key of a lease does not work");
         if (!plot.has_marks(plot.bytes(), 0))
             say("what was written with a key went to where nothing is any more");
@@ -214,7 +216,7 @@ class Soak : public testing::Test {
         }
         plot.fill(); // a copy, if the kernel gave the pinned page to the child
         const std::span<std::byte> copy = outside.first(plot.size());
-        if (!carry(Way::out_of_memory, lease.lkey(), lease.bytes(), copy) || !plot.has_marks(copy, 0))
+        if (!carrier->carry(Way::out_of_memory, lease.lkey(), lease.bytes(), copy) || !plot.has_marks(copy, 0))
             say("after a fork a key shows other pages than the parent's");
         int status = 0;
         ::waitpid(child, &status, 0);
@@ -223,7 +225,8 @@ class Soak : public testing::Test {
         ++forked;
     }
 
-    Domain domain = Domain::open("pinning");
+    std::optional<Domain> domain;
+    std::optional<Carrier> carrier;
     std::deque<Plot> plots;
     std::atomic<bool> stop = false;
     std::mutex failure_mutex;
