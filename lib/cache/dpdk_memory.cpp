@@ -100,7 +100,7 @@ class DpdkMemory {
             going_ = freed;
         const std::span memory{reinterpret_cast<const std::byte*>(freed.begin), freed.length()};
         for (DpdkListener* listener = listeners_; listener != nullptr; listener = listener->next_)
-            listener->note_gone(memory);
+            listener->note_freed(memory);
     }
 
     std::mutex users_mutex_;

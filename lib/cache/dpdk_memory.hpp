@@ -25,7 +25,7 @@ class DpdkListener {
     DpdkListener& operator=(const DpdkListener&) = delete;
 
     //! This memory goes, or DPDK forgets it. Takes no lock under which anything of DPDK is called.
-    virtual void note_gone(std::span<const std::byte> memory) noexcept = 0;
+    virtual void note_freed(std::span<const std::byte> memory) noexcept = 0;
 
   protected:
     ~DpdkListener() = default;

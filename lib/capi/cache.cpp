@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 using namespace mrz::capi;
 
@@ -19,12 +20,29 @@ void set_unless_zero(Value& value, Given given)
         value = given;
 }
 
+mrz::Watch checked_watch(std::uint32_t watch)
+{
+    switch (watch) {
+    case MRZ_WATCH_AUTOMATIC:
+        return mrz::Watch::automatic;
+    case MRZ_WATCH_USERFAULTFD:
+        return mrz::Watch::userfaultfd;
+    case MRZ_WATCH_NONE:
+        return mrz::Watch::none;
+    default:
+        refuse("there is no watch " + std::to_string(watch), "use a value of enum mrz_watch");
+    }
+}
+
 mrz::CacheOptions checked_options(const mrz_cache_options* options)
 {
     mrz::CacheOptions chosen;
     if (options == nullptr)
         return chosen;
     const mrz_cache_options known = known_options(options, "mrz_cache_options");
+    if (known.reserved != 0)
+        refuse("the cache's options have a reserved that is not 0",
+               "set the whole struct to zero before its members");
     set_unless_zero(chosen.bytes, known.bytes);
     set_unless_zero(chosen.keys, known.keys);
     set_unless_zero(chosen.entries, known.entries);
@@ -35,6 +53,7 @@ mrz::CacheOptions checked_options(const mrz_cache_options* options)
     set_unless_zero(chosen.deregister_keys, known.deregister_keys);
     set_unless_zero(chosen.batch_threads, known.batch_threads);
     chosen.grow = known.grow != 0;
+    chosen.watch = checked_watch(known.watch);
     return chosen;
 }
 
@@ -77,7 +96,10 @@ int mrz_cache_snapshot(const mrz_cache* cache, mrz_cache_info* info)
               .regions = now.regions,
               .keys = now.keys,
               .bytes = now.bytes,
-              .entries = now.entries},
+              .entries = now.entries,
+              .unkept = now.unkept,
+              .watched = now.watched ? 1U : 0U,
+              .reserved = 0},
              "mrz_cache_info");
         return 0;
     });

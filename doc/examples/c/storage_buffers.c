@@ -77,15 +77,13 @@ static int use_a_cache(mrz_cache* cache)
     status = one_by_one(cache, blocks);
     if (status == 0)
         status = together(cache, blocks);
-    /* Before the memory goes: what comes to its addresses is another's. */
-    mrz_cache_invalidate(cache, blocks, (uint64_t)BLOCKS * BLOCK);
+    /* The kernel tells a watched cache; where there is no userfaultfd nothing was kept. */
     free(blocks);
     if (status != 0)
         return status;
     if (mrz_cache_snapshot(cache, &info) != 0)
         return complain();
     printf("%" PRIu64 " leases of a region that was there, %" PRIu64 " registrations\n", info.hits, info.misses);
-    printf("%" PRIu64 " regions left\n", info.regions);
     return 0;
 }
 

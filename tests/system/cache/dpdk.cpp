@@ -5,10 +5,12 @@
 
 #include <mrzone/cache.hpp>
 #include <mrzone/hugepage.hpp>
+#include <mrzone/reader.hpp>
 
 #include "support/eal.hpp"
 #include "support/hugetlbfs_mount.hpp"
 #include "support/in_child.hpp"
+#include "support/lowered.hpp"
 #include "support/mapping.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
@@ -26,6 +28,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace mrz::literals;
@@ -199,6 +202,40 @@ TEST_F(CacheOfDpdkMemory, ForgetsWhatAPrimaryProcessGivesBack)
     });
     expect_success(secondary);
     expect_success(primary);
+}
+
+TEST_F(CacheOfDpdkMemory, IsKeptWhereThereIsNoUserfaultfd)
+{
+    in_child([] {
+        forbid(SYS_userfaultfd, EPERM);
+        const Domain domain = Domain::open("soft");
+        Cache cache{domain};
+        EXPECT_FALSE(cache.snapshot().watched);
+        const Mapping other{64_KiB};
+        static_cast<void>(cache.lease(other.bytes()));
+        EXPECT_EQ(cache.snapshot().unkept, 1U);
+        const Eal eal{{"--in-memory"}};
+        expect_that_what_is_freed_is_forgotten(cache);
+        EXPECT_EQ(cache.snapshot().unkept, 1U);
+    });
+}
+
+// The kernel tells whoever watches; who does not is told by DPDK, before the pages go.
+TEST_F(CacheOfDpdkMemory, IsNotFoundByLookUpWhenItIsGone)
+{
+    in_child([] {
+        const Eal eal{{"--in-memory"}};
+        const Domain domain = Domain::open("soft");
+        const Cache cache{domain, {.watch = Watch::none}};
+        void* const some = rte_malloc(nullptr, block, 0);
+        ASSERT_NE(some, nullptr);
+        const std::span<std::byte> page = page_in(some).first(64_KiB);
+        const Region region = domain.register_memory(page, Access::local_write);
+        const Reader reader{domain};
+        EXPECT_EQ(reader.lookup(page.data(), 1), region.lkey());
+        rte_free(some);
+        EXPECT_EQ(reader.lookup(page.data(), 1), std::nullopt);
+    });
 }
 
 // Nothing is ever freed there, so the regions stay.

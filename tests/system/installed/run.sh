@@ -77,7 +77,6 @@ echo "== storage_buffers"
 "$work/c/storage_buffers" | tee "$work/output"
 grep -Eq '^a list of 16 blocks: lkeys 0x[0-9a-f]+ to 0x[0-9a-f]+$' "$work/output"
 grep -Eq '^9[0-9][0-9] leases of a region that was there, [0-9]+ registrations$' "$work/output"
-grep -qx '0 regions left' "$work/output"
 
 echo "== skeleton_forwarding"
 # Three packets on the one port's file, which are to leave by the other's, byte for byte.

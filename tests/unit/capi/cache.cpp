@@ -2,6 +2,7 @@
 #include <mrzone/mrzone.h>
 
 #include "soft_domain.hpp"
+#include "support/userfault.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -232,6 +233,19 @@ TEST_F(CCache, NothingIsMergedIfThatIsSaid)
     }
 }
 
+TEST_F(CCache, IsWatchedIfThatIsSaid)
+{
+    MRZ_REQUIRE(may_watch(), "userfaultfd(2) is not allowed");
+    mrz_cache_options options = no_options();
+    for (const std::uint32_t watch : {MRZ_WATCH_AUTOMATIC, MRZ_WATCH_USERFAULTFD, MRZ_WATCH_NONE}) {
+        options.watch = watch;
+        make(options);
+        EXPECT_EQ(snapshot().watched, watch == MRZ_WATCH_NONE ? 0U : 1U);
+        lease_and_release(0, page);
+        EXPECT_EQ(snapshot().unkept, 0U);
+    }
+}
+
 TEST_F(CCache, OptionsOutOfTheirRangeOrOfANewerLibraryAreRefused)
 {
     mrz_cache* refused = reinterpret_cast<mrz_cache*>(8);
@@ -246,6 +260,13 @@ TEST_F(CCache, OptionsOutOfTheirRangeOrOfANewerLibraryAreRefused)
     } newer;
     newer.known.struct_size = sizeof newer;
     EXPECT_EQ(mrz_cache_create(domain(), &newer.known, &refused), -E2BIG);
+    options = no_options();
+    options.watch = 7;
+    EXPECT_EQ(mrz_cache_create(domain(), &options, &refused), -EINVAL);
+    EXPECT_THAT(mrz_last_error(), HasSubstr("no watch 7"));
+    options = no_options();
+    options.reserved = 1;
+    EXPECT_EQ(mrz_cache_create(domain(), &options, &refused), -EINVAL);
     options = {};
     EXPECT_EQ(mrz_cache_create(domain(), &options, &refused), -EINVAL) << "struct_size was not set";
 }

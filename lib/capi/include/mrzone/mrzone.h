@@ -232,15 +232,25 @@ MRZ_API void mrz_reader_destroy(mrz_reader* reader);
  * A cache registers what is asked for, and keeps it for the next who asks until its room is needed; the least
  * recently used goes first. A lease is a use of one of its regions, and holds it.
  *
- * A cache believes that memory stays as it is mapped. Who unmaps, moves or discards memory of which a part was ever
- * leased says so by mrz_cache_invalidate() before the addresses are used again. Of memory that DPDK took from the
- * kernel itself DPDK tells when it gives it back; it must not be leased any more once it was freed.
- * rte_eal_cleanup() takes it away without a word: caches that have leased it are closed before. They are neither
- * made, closed nor destroyed in a callback of DPDK's memory events.
+ * Memory goes away. A watched cache is told by the kernel of what is unmapped, moved or mapped over: no lease that
+ * starts after such a call has returned is of what was there. Memory that cannot be watched is registered for each
+ * lease, and nothing is kept. What happens to a file, and everything with MRZ_WATCH_NONE, the program tells by
+ * mrz_cache_invalidate(), after it was done and before the addresses are used again. mrz_cache_create(3) says more.
+ *
+ * Of memory that DPDK took from the kernel itself DPDK tells when it gives it back; it must not be leased any more
+ * once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed before.
+ * They are neither made, closed nor destroyed in a callback of DPDK's memory events.
  */
 
 /** As merge_up_to: nothing is merged, or rounded further than to pages of the machine. */
 #define MRZ_MERGE_NOTHING UINT64_MAX
+
+/** Who tells a cache that memory is no longer what it was. */
+enum mrz_watch {
+    MRZ_WATCH_AUTOMATIC = 0, /**< The kernel, by userfaultfd(2), where that is to be had. */
+    MRZ_WATCH_USERFAULTFD,   /**< The kernel; without it there is no cache. */
+    MRZ_WATCH_NONE,          /**< The program, by mrz_cache_invalidate(). */
+};
 
 struct mrz_cache_options {
     size_t struct_size;        /**< sizeof(struct mrz_cache_options). */
@@ -254,6 +264,8 @@ struct mrz_cache_options {
     uint32_t batch_threads;    /**< That register a batch, the caller's among them, during the call; 0: 2. */
     uint32_t grow;             /**< Not 0: small ranges may grow to the aligned 2 MiB around them, where that costs no
                                     entry. Only if the cache is told of all memory that is unmapped. */
+    uint32_t watch;            /**< enum mrz_watch. */
+    uint32_t reserved;         /**< 0. */
 };
 
 /** What a cache did, and holds now. */
@@ -271,6 +283,9 @@ struct mrz_cache_info {
     uint64_t keys;          /**< Regions that count against the budget now, those included that come and go. */
     uint64_t bytes;         /**< That count against the budget now. */
     uint64_t entries;       /**< That count against the budget now. */
+    uint64_t unkept;        /**< Regions made for one lease alone, since nobody tells of their memory. */
+    uint32_t watched;       /**< 1 if the kernel tells of memory that goes away, else 0. */
+    uint32_t reserved;      /**< 0. */
 };
 
 /**
@@ -296,11 +311,13 @@ struct mrz_lease_request {
 };
 
 /**
- * Makes a cache. It has one thread, "mrz-cache", that deregisters.
+ * Makes a cache. It has one thread, "mrz-cache", that deregisters; all watched ones together have another,
+ * "mrz-watch".
  * \param options NULL: as all zero.
  * \param out to be given to mrz_cache_destroy(). Belongs to this process: in a child of fork() calls give -ENOTSUP.
  * \return 0; -EINVAL (an option out of its range), -E2BIG (options of a newer library); -EMFILE, -ENFILE, -EAGAIN (no
- *         descriptor or thread is to be had); -EPERM (membarrier was granted before and is refused now).
+ *         descriptor or thread is to be had); -EPERM (membarrier was granted before and is refused now); with
+ *         MRZ_WATCH_USERFAULTFD also what userfaultfd(2) says.
  */
 MRZ_API int mrz_cache_create(const mrz_domain* domain, const struct mrz_cache_options* options, mrz_cache** out);
 
