@@ -84,6 +84,30 @@ void ProcessBus::remove(DmaAddress at, std::byte* bytes, std::uint64_t length) n
     }
 }
 
+bool ProcessBus::agrees(DmaAddress at, const std::byte* bytes, std::uint64_t length) const noexcept
+{
+    return agrees(*top_, top_shift, 0, at.value(), at.value() + length,
+                  reinterpret_cast<std::uintptr_t>(bytes) - at.value());
+}
+
+// \p offset: from a DMA address to the virtual one that is to answer there.
+bool ProcessBus::agrees(const Node& node, unsigned shift, std::uint64_t node_begin, std::uint64_t begin,
+                        std::uint64_t end, std::uintptr_t offset) noexcept
+{
+    const std::uint64_t block = std::uint64_t{1} << shift;
+    const std::size_t first = begin > node_begin ? (begin - node_begin) >> shift : 0;
+    for (std::size_t i = first; i < slots && node_begin + i * block < end; ++i) {
+        const Slot& slot = node.at[i];
+        const std::uint64_t block_begin = node_begin + i * block;
+        if (slot.bytes != nullptr &&
+            (slot.others || reinterpret_cast<std::uintptr_t>(slot.bytes) != block_begin + offset))
+            return false;
+        if (slot.child && !agrees(*slot.child, shift - bits_a_level, block_begin, begin, end, offset))
+            return false;
+    }
+    return true;
+}
+
 bool ProcessBus::empty() const noexcept
 {
     return top_->used == 0;

@@ -23,7 +23,8 @@ namespace mrz::soft {
 class ProcessBus : public hca::Bus {
   public:
     static constexpr std::uint64_t page = 4096;
-    static constexpr unsigned address_bits = 57; //!< Of virtual addresses; physical ones have at most 52.
+    static constexpr unsigned address_bits = 57; //!< Of virtual addresses.
+    static constexpr unsigned frame_bits = 52;   //!< Of physical ones, at most.
 
     ProcessBus();
     ProcessBus(const ProcessBus&) = delete;
@@ -37,6 +38,10 @@ class ProcessBus : public hca::Bus {
     void add(DmaAddress at, std::byte* bytes, std::uint64_t length);
     //! Takes back one add() of the same arguments.
     void remove(DmaAddress at, std::byte* bytes, std::uint64_t length) noexcept;
+
+    //! Whether add() of the same arguments would leave no address from which other bytes answer, now or when
+    //! something is removed.
+    [[nodiscard]] bool agrees(DmaAddress at, const std::byte* bytes, std::uint64_t length) const noexcept;
 
     //! Whether nothing answers, and no table but the first is left.
     [[nodiscard]] bool empty() const noexcept;
@@ -58,6 +63,8 @@ class ProcessBus : public hca::Bus {
         [[nodiscard]] bool empty() const noexcept { return bytes == nullptr && child == nullptr; }
     };
 
+    static bool agrees(const Node& node, unsigned shift, std::uint64_t node_begin, std::uint64_t begin,
+                       std::uint64_t end, std::uintptr_t offset) noexcept;
     static unsigned leaf_shift(std::uint64_t at, std::uint64_t length) noexcept;
     static void hold(Slot& slot, std::byte* bytes);
     static void let_go(Slot& slot, const std::byte* bytes) noexcept;

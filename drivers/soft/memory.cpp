@@ -4,6 +4,7 @@
 #include "keys.hpp"
 #include "pin_failure.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -49,15 +50,21 @@ void check(const RegisterRequest& request)
                "plan it with the limits of this device");
 }
 
-//! Extents on the bus.
+//! Extents on the bus, each of which answers with the very bytes that were registered.
+//!
+//! A frame may be registered at several virtual addresses: mapped twice, moved, or read from the page table for
+//! memory that was replaced meanwhile, so that it is not the frame that is pinned. As long as all of them are mapped
+//! it does not matter which one answers. But a mapping may go before its registration does. So each address of a
+//! frame has a name of its own on the bus, which differs above the bits of frames, as an IOMMU might give it.
 class BusRanges {
   public:
     BusRanges(Adapter& adapter, const Layout& layout, std::byte* memory) : adapter_{adapter}
     {
         ranges_.reserve(layout.extents().size());
         const auto pause = adapter_.engine().pause();
+        layout_ = named(layout, memory);
         try {
-            for (const Extent& extent : layout.extents()) {
+            for (const Extent& extent : layout_.extents()) {
                 const Range range = whole_pages(extent, memory);
                 adapter_.bus().add(range.at, range.bytes, range.length);
                 ranges_.push_back(range);
@@ -79,6 +86,8 @@ class BusRanges {
         remove_all();
     }
     void abandon() noexcept { ranges_.clear(); }
+    //! As it is on the bus.
+    [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
 
   private:
     struct Range {
@@ -94,6 +103,28 @@ class BusRanges {
             (before + extent.length + ProcessBus::page - 1) / ProcessBus::page * ProcessBus::page;
         return {DmaAddress{extent.dma.value() - before}, memory + extent.offset - before, length};
     }
+    Layout named(const Layout& layout, std::byte* memory) const
+    {
+        static constexpr std::uint64_t names = std::uint64_t{1}
+                                               << (ProcessBus::address_bits - ProcessBus::frame_bits);
+        for (std::uint64_t name = 0; name < names; ++name) {
+            Layout there;
+            for (const Extent& extent : layout.extents())
+                there.append(extent.dma + (name << ProcessBus::frame_bits), extent.length);
+            if (std::ranges::all_of(there.extents(), [&](const Extent& extent) {
+                    const Range range = whole_pages(extent, memory);
+                    return adapter_.bus().agrees(range.at, range.bytes, range.length);
+                }))
+                return there;
+        }
+        throw Error{ENOSPC,
+                    {.trouble = Trouble::unsupported,
+                     .what = "registering " + format_size(layout.length()) + " with the software adapter",
+                     .limit = "virtual addresses at which one page is registered",
+                     .present = names,
+                     .need = names + 1,
+                     .remedy = "deregister some of them"}};
+    }
     void remove_all() noexcept
     {
         for (const Range& range : ranges_)
@@ -102,6 +133,7 @@ class BusRanges {
     }
 
     Adapter& adapter_;
+    Layout layout_;
     std::vector<Range> ranges_;
 };
 
@@ -114,7 +146,7 @@ class SoftMemory final : public RegisteredMemory {
     {
         const auto begin = Clock::now();
         ranges_.emplace(*adapter_, layout, request.address);
-        keys_ = MemoryKeys{adapter_->engine(), pd, request.access, *request.plan, layout};
+        keys_ = MemoryKeys{adapter_->engine(), pd, request.access, *request.plan, ranges_->layout()};
         phases_.tables = Clock::now() - begin;
     }
     SoftMemory(const SoftMemory&) = delete;

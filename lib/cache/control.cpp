@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -35,7 +36,7 @@ nanoseconds cost(const cache::Charge& charge, const CacheOptions& options)
 
 } // namespace
 
-void CacheState::start_thread()
+void CacheState::make_bell()
 {
     bell_ = FileDescriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (bell_.get() < 0)
@@ -44,6 +45,10 @@ void CacheState::start_thread()
                      .what = "making a cache",
                      .limit = std::string{"eventfd: "} + std::strerror(errno),
                      .remedy = "raise the limit on open files (ulimit -n), or close some"}};
+}
+
+void CacheState::start_thread()
+{
     const SignalsBlocked blocked;
     try {
         thread_ = std::thread{[this] { work(); }};
@@ -88,15 +93,40 @@ void CacheState::work() noexcept
 {
     Lock lock{mutex_};
     for (;;) {
+        if (some_hidden_.exchange(false)) {
+            lock.unlock();
+            look_up_.tidy();
+            lock.lock();
+        }
         if (some_ended_.load())
             collect_ended();
         if (!dying_.empty())
             deregister_some(lock);
-        else if (stop_.load())
+        else if (stop_.load()) {
+            sweep(lock);
             return;
-        else
-            sleep(lock, {});
+        } else {
+            sweep(lock);
+            if (dying_.empty() && !some_ended_.load() && !stop_.load())
+                sleep(lock, {});
+        }
     }
+}
+
+void CacheState::sweep(Lock& lock)
+{
+    const std::uint64_t gone = deregistered_ - swept_at_;
+    // It costs a look at all regions, so some have to go before.
+    if (!watch_ || gone == 0 || gone < used_.keys / 4)
+        return;
+    swept_at_ = deregistered_;
+    lock.unlock();
+    try {
+        watch_->watcher().sweep();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+        // They stay under watch, which costs who unmaps them some time.
+    }
+    lock.lock();
 }
 
 void CacheState::deregister_some(Lock& lock) noexcept
@@ -145,6 +175,9 @@ void CacheState::shut() noexcept
     stop_.store(true);
     ring();
     thread_.join();
+    // Not with the state, whose last lease may be released in a callback of DPDK's.
+    dpdk_.reset();
+    end_watch();
 }
 
 } // namespace mrz

@@ -74,6 +74,8 @@ void CacheState::register_one(Wanted& wanted)
 
 void CacheState::register_some(std::span<Wanted> wanted)
 {
+    for (Wanted& one : wanted)
+        watch_over(one);
     if (wanted.size() > 1) {
         std::vector<RegionRequest> requests;
         requests.reserve(wanted.size());

@@ -37,8 +37,8 @@ const CacheOptions& checked(const CacheOptions& options)
 } // namespace
 
 CacheState::CacheState(const Domain& domain, const CacheOptions& options)
-    : options_{checked(options)}, domain_{domain},
-      held_(options.keys), budget_{.bytes = options.bytes, .keys = options.keys, .entries = options.entries}
+    : options_{checked(options)}, domain_{domain}, held_(options.keys),
+      budget_{.bytes = options.bytes, .keys = options.keys, .entries = options.entries}, look_up_{domain}
 {
     cache::prepare_barrier();
     marks_ = std::make_unique<Mark[]>(options_.keys);
@@ -51,6 +51,9 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     rows_.reserve(options_.keys);
     published_ = std::make_unique<cache::Table>();
     table_.store(published_.get());
+    make_bell();
+    start_watch();
+    dpdk_.emplace(static_cast<cache::DpdkListener&>(*this));
     id_ = Registry::get().add(*this);
     try {
         listed_.emplace(*this, domain_.name());
@@ -104,12 +107,14 @@ CacheSnapshot CacheState::snapshot(std::uint64_t number) const
                       .invalidations = invalidations_.load(),
                       .waits = waits_,
                       .deregistered = deregistered_,
+                      .unkept = unkept_.load(),
                       .keys = used_.keys,
                       .bytes = used_.bytes,
                       .entries = used_.entries,
                       .budget_bytes = options_.bytes,
                       .budget_keys = options_.keys,
-                      .budget_entries = options_.entries};
+                      .budget_entries = options_.entries,
+                      .watched = watch_ != nullptr};
     records_.for_each([&](const Record& record) {
         now.hits += record.hits();
         record.for_each_held([&](const Holding*) { ++now.leases; });

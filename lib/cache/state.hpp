@@ -6,10 +6,12 @@
 //! there are holds the lock, though not while he registers. The control thread deregisters.
 #pragma once
 
+#include "dpdk_memory.hpp"
 #include "mark.hpp"
 #include "range.hpp"
 #include "record.hpp"
 #include "table.hpp"
+#include "watch.hpp"
 
 #include <mrzone/cache.hpp>
 #include <mrzone/file_descriptor.hpp>
@@ -53,15 +55,6 @@ struct Charge {
 };
 //! Before a region is planned.
 Charge charge_of(const Range& range) noexcept;
-//! [begin, end) of whole pages of \p page bytes around a range.
-constexpr Range whole_pages(const Range& range, std::size_t page) noexcept
-{
-    return {range.begin / page * page, (range.end + page - 1) / page * page};
-}
-Range range_of(std::span<const std::byte> memory) noexcept;
-std::span<std::byte> bytes_of(const Range& range) noexcept;
-//! Bytes of the machine's smallest pages.
-std::size_t base_page() noexcept;
 
 //! A region, or a place for one.
 struct Holding {
@@ -90,7 +83,7 @@ struct Wanted {
 
 } // namespace cache
 
-class CacheState {
+class CacheState final : private cache::Listener, private cache::DpdkListener {
   public:
     CacheState(const Domain& domain, const CacheOptions& options);
     CacheState(const CacheState&) = delete;
@@ -159,6 +152,10 @@ class CacheState {
     void register_all(std::span<cache::Wanted> wanted);
     void register_some(std::span<cache::Wanted> wanted);
     void register_one(cache::Wanted& wanted);
+    //! A region that is not told of what happens to its memory is for those alone who wait for it now.
+    void watch_over(cache::Wanted& wanted);
+    //! Whether a region of it, which has its place already, may be kept.
+    [[nodiscard]] bool is_told_of(const cache::Range& range) const;
     [[nodiscard]] bool merging_saves(const cache::Wanted& wanted) const;
     void narrow(cache::Wanted& wanted);
 
@@ -190,11 +187,22 @@ class CacheState {
     std::unique_ptr<cache::Table> unread_table();
 
     // ---- The control thread (control.cpp)
+    void make_bell();
     void start_thread();
+    //! Lets go of mappings in which there is nothing any more, if there may be many.
+    void sweep(Lock& lock);
     void ring() noexcept; // wakes it
     void work() noexcept;
     void deregister_some(Lock& lock) noexcept;
     void sleep(Lock& lock, std::optional<Clock::time_point> until) const noexcept;
+
+    // ---- The watch (watching.cpp)
+    void start_watch();
+    void end_watch() noexcept;
+    void note_pending(bool pending) noexcept override;
+    void note_gone(std::span<const std::byte> memory) noexcept override;
+    void list_ranges(std::vector<cache::Range>& ranges) const override;
+    void note_freed(std::span<const std::byte> memory) noexcept override;
 
     // What hits read, and nobody writes often.
     alignas(128) std::atomic<std::uint64_t> gate_ = 0; // how often pending was raised, and bits; hits need 0
@@ -233,12 +241,19 @@ class CacheState {
     std::uint64_t waits_ = 0;
     std::uint64_t deregistered_ = 0;
     std::atomic<std::uint64_t> invalidations_ = 0;
+    std::atomic<std::uint64_t> unkept_ = 0;
 
     FileDescriptor bell_;
     std::atomic<bool> some_ended_ = false;
     std::atomic<bool> stop_ = false;
     Clock::time_point next_deregistration_ = {};
+    std::uint64_t swept_at_ = 0; // deregistered_ then
     std::thread thread_;
+    WatchedLookUp look_up_; // of the domain
+    std::atomic<bool> some_hidden_ = false;
+    std::shared_ptr<cache::ProcessWatch> watch_; // null: not watched
+    std::optional<cache::Listening> listening_;
+    std::optional<cache::DpdkListening> dpdk_;
     std::optional<Listed<CacheState>> listed_; // from when it is whole
 };
 

@@ -14,6 +14,8 @@ Handle& not_null(Handle* handle, const char* what, const char* remedy)
 
 constexpr const char* no_domain = "the domain is NULL";
 constexpr const char* give_domain = "give what mrz_domain_open() made";
+constexpr const char* no_cache = "the cache is NULL";
+constexpr const char* give_cache = "give what mrz_cache_create() made";
 constexpr const char* no_arena = "the arena is NULL";
 constexpr const char* give_arena = "give what mrz_arena_build() or mrz_arena_attach() made";
 
@@ -27,6 +29,16 @@ Domain& checked(mrz_domain* domain)
 const Domain& checked(const mrz_domain* domain)
 {
     return not_null(domain, no_domain, give_domain).domain;
+}
+
+Cache& checked(mrz_cache* cache)
+{
+    return not_null(cache, no_cache, give_cache).cache;
+}
+
+const Cache& checked(const mrz_cache* cache)
+{
+    return not_null(cache, no_cache, give_cache).cache;
 }
 
 Arena& checked(mrz_arena* arena)

@@ -5,6 +5,7 @@
 
 #include "arguments.hpp"
 
+#include <mrzone/cache.hpp>
 #include <mrzone/mrzone.h>
 #include <mrzone/region.hpp>
 #include <mrzone/zone.hpp>
@@ -14,6 +15,9 @@
 
 struct mrz_domain {
     mrz::Domain domain;
+};
+struct mrz_cache {
+    mrz::Cache cache;
 };
 struct mrz_arena {
     mrz::Arena arena;
@@ -28,6 +32,8 @@ namespace mrz::capi {
 //! \{
 Domain& checked(mrz_domain* domain);
 const Domain& checked(const mrz_domain* domain);
+Cache& checked(mrz_cache* cache);
+const Cache& checked(const mrz_cache* cache);
 Arena& checked(mrz_arena* arena);
 const Arena& checked(const mrz_arena* arena);
 const Zone& checked(const mrz_zone* zone);

@@ -81,36 +81,53 @@ LookUp::~LookUp()
         retired_ = std::move(retired_->next);
 }
 
-LookUp::Listing LookUp::list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting)
+LookUp::Listing LookUp::announce(std::uint64_t start, std::uint64_t length, bool lasting)
+{
+    const std::uint64_t end = start + std::min(length, UINT64_MAX - start);
+    Memories memory;
+    if (!lasting)
+        memory.insert({start, {.start = start, .end = end}});
+    const std::scoped_lock guard{mutex_};
+    Listing listing;
+    listing.region_ = {.start = start, .end = end, .number = next_number_++};
+    if (!lasting) {
+        const std::scoped_lock gate{gate_};
+        listing.memory_ = memories_.insert(memory.extract(memory.begin()));
+        longest_ = std::max(longest_, end - start);
+        listing.region_.foreign = &listing.memory_->second;
+    }
+    listing.look_up_ = this;
+    return listing;
+}
+
+void LookUp::list(Listing& listing, LKey key, Access access)
 {
     std::size_t waiting = 0;
-    Listing listing;
     {
         const std::scoped_lock guard{mutex_};
         SearchedRegion& region = listing.region_;
-        region = {.start = start,
-                  .end = start + std::min(length, UINT64_MAX - start),
-                  .key = key.value,
-                  .writable = grants(access, Access::local_write),
-                  .number = next_number_++};
-        if (lasting && fits_free_slots(region)) {
+        region.key = key.value;
+        region.writable = grants(access, Access::local_write);
+        if (region.foreign == nullptr && fits_free_slots(region)) {
             set_slots(region, (slot_of(region.end) - 1) << 32 | region.key);
             ++in_slots_;
-            listing.in_slots_ = true;
+            listing.is_ = Listing::Is::in_slots;
         } else {
-            const auto place = searched_.insert(std::ranges::upper_bound(searched_, region, std::less<>{}), region);
+            drop_gone();
+            if (is_gone(region)) // from now on publish() sees to it
+                return;
+            searched_.insert(std::ranges::upper_bound(searched_, region, std::less<>{}), region);
             try {
                 change_tables(region.writable);
             } catch (...) {
-                searched_.erase(place);
+                searched_.erase(std::ranges::lower_bound(searched_, region, std::less<>{}));
                 throw;
             }
+            listing.is_ = Listing::Is::searched;
         }
-        listing.look_up_ = this;
         waiting = waiting_bytes_;
     }
     complain(waiting);
-    return listing;
 }
 
 void LookUp::remove(Listing& listing) noexcept
@@ -119,20 +136,37 @@ void LookUp::remove(Listing& listing) noexcept
         return;
     const SearchedRegion& region = listing.region_;
     const std::scoped_lock guard{mutex_};
-    if (listing.in_slots_) {
+    if (listing.is_ == Listing::Is::in_slots) {
         set_slots(region, 0);
         --in_slots_;
-        return;
+    } else if (listing.is_ == Listing::Is::searched) {
+        drop_gone();
+        const auto place = std::ranges::lower_bound(searched_, region, std::less<>{});
+        if (place != searched_.end() && place->number == region.number)
+            searched_.erase(place);
+        try {
+            change_tables(region.writable);
+        } catch (const std::bad_alloc&) {
+            // What it hid is missed until the next change, but a stale key is not found.
+            patchy_ = true;
+            const std::scoped_lock gate{gate_};
+            for (const std::unique_ptr<SegmentTable>& table : current_)
+                if (table)
+                    table->forget(region);
+        }
     }
-    searched_.erase(std::ranges::lower_bound(searched_, region, std::less<>{}));
-    try {
-        change_tables(region.writable);
-    } catch (const std::bad_alloc&) {
-        // What it hid is missed until the next change, but a stale key is not found.
-        for (const std::unique_ptr<SegmentTable>& table : current_)
-            if (table)
-                table->forget(region);
-    }
+    if (region.foreign != nullptr)
+        forget_memory(listing);
+}
+
+void LookUp::forget_memory(const Listing& listing) noexcept
+{
+    Memories::node_type memory; // freed after the gate was given back
+    const std::scoped_lock gate{gate_};
+    hidden_ -= listing.memory_->second.gone ? 1 : 0;
+    memory = memories_.extract(listing.memory_);
+    if (memories_.empty())
+        longest_ = 0;
 }
 
 bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
@@ -152,14 +186,33 @@ void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcep
         __atomic_store_n(&view_.slots()[slot], word, __ATOMIC_RELEASE);
 }
 
+bool LookUp::is_gone(const SearchedRegion& region) const noexcept
+{
+    const std::scoped_lock gate{gate_};
+    return region.foreign != nullptr && region.foreign->gone;
+}
+
+void LookUp::drop_gone() noexcept
+{
+    const std::scoped_lock gate{gate_};
+    if (dropped_ == hidings_)
+        return;
+    dropped_ = hidings_;
+    std::erase_if(searched_,
+                  [](const SearchedRegion& region) { return region.foreign != nullptr && region.foreign->gone; });
+    patchy_ = true;
+}
+
 void LookUp::change_tables(bool writable_too)
 {
+    writable_too = writable_too || patchy_;
     // Both before either is seen.
     auto to_write = writable_too ? SegmentTable::make(searched_, true) : nullptr;
     auto to_read = SegmentTable::make(searched_, false);
     if (writable_too)
         publish(MRZ_LOOKUP_TO_WRITE_, std::move(to_write));
     publish(MRZ_LOOKUP_TO_READ_, std::move(to_read));
+    patchy_ = false;
     free_retired();
 }
 
@@ -174,6 +227,8 @@ void LookUp::publish(int use, std::unique_ptr<SegmentTable> table) noexcept
     const auto which = static_cast<std::size_t>(use);
     {
         const std::scoped_lock guard{gate_};
+        if (table && dropped_ != hidings_) // something went while it was made
+            table->forget_gone();
         current_[which].swap(table);
         if (shut_ == 0)
             show(which);
@@ -255,13 +310,16 @@ LookUpSnapshot LookUp::snapshot() const
 {
     const std::scoped_lock guard{mutex_, gate_};
     const std::unique_ptr<SegmentTable>& all = current_[MRZ_LOOKUP_TO_READ_];
-    return {.regions = searched_.size() + in_slots_,
+    const auto there = std::ranges::count_if(
+        searched_, [](const SearchedRegion& region) { return region.foreign == nullptr || !region.foreign->gone; });
+    return {.regions = static_cast<std::size_t>(there) + in_slots_,
             .in_slots = in_slots_,
             .segments = all ? all->segments() : 0,
             .tables_waiting = waiting_,
             .bytes_waiting = waiting_bytes_,
             .readers = quiescence_.readers(),
-            .shut = shut_ != 0};
+            .shut = shut_ != 0,
+            .hidden = hidden_};
 }
 
 } // namespace mrz

@@ -7,15 +7,18 @@
 #include "segment_table.hpp"
 
 #include <mrzone/base.hpp>
+#include <mrzone/foreign_memory.hpp>
 #include <mrzone/lookup.h>
 #include <mrzone/region.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sys/types.h>
 #include <unistd.h>
 #include <utility>
@@ -43,25 +46,29 @@ class ViewMapping {
 
 //! All calls are thread-safe. Destroyed when nothing is listed and nobody reads any more.
 class LookUp {
+    using Memories = std::multimap<std::uint64_t, Foreign>; // by start
+
   public:
     LookUp();
     LookUp(const LookUp&) = delete;
     LookUp& operator=(const LookUp&) = delete;
     ~LookUp();
 
-    //! Lets look-ups find a region for as long as this lives. Empty after it was moved from.
+    //! A region that is to be found, for as long as this lives. Empty after it was moved from.
     class Listing {
       public:
         Listing() = default;
         Listing(Listing&& other) noexcept
-            : look_up_{std::exchange(other.look_up_, nullptr)}, region_{other.region_}, in_slots_{other.in_slots_}
+            : look_up_{std::exchange(other.look_up_, nullptr)}, region_{other.region_}, memory_{other.memory_},
+              is_{other.is_}
         {
         }
         Listing& operator=(Listing&& other) noexcept
         {
             std::swap(look_up_, other.look_up_);
             std::swap(region_, other.region_);
-            std::swap(in_slots_, other.in_slots_);
+            std::swap(memory_, other.memory_);
+            std::swap(is_, other.is_);
             return *this;
         }
         ~Listing()
@@ -72,12 +79,20 @@ class LookUp {
 
       private:
         friend class LookUp;
+        enum class Is { announced, in_slots, searched };
         LookUp* look_up_ = nullptr;
         SearchedRegion region_;
-        bool in_slots_ = false;
+        Memories::iterator memory_ = {}; // where region_.foreign is
+        Is is_ = Is::announced;
     };
-    //! \param lasting see RegionOptions. Throws std::bad_alloc, and then nothing has changed.
-    [[nodiscard]] Listing list(std::uint64_t start, std::uint64_t length, LKey key, Access access, bool lasting);
+    //! A region that is to be registered. Look-ups do not find it yet, but what happens to its memory from now on
+    //! counts. \param lasting see RegionOptions. Throws std::bad_alloc.
+    [[nodiscard]] Listing announce(std::uint64_t start, std::uint64_t length, bool lasting);
+    //! Lets look-ups find an announced region, unless its memory is gone. Throws std::bad_alloc, and then nothing has
+    //! changed.
+    void list(Listing& listing, LKey key, Access access);
+    //! Puts an announced region's memory under watch, if there is one.
+    void watch(std::span<const std::byte> memory);
 
     //! A number for a new reader. Throws Error: busy (EMFILE).
     [[nodiscard]] unsigned enter();
@@ -91,13 +106,30 @@ class LookUp {
     void shut() noexcept;
     void open() noexcept;
 
+    //! \name As WatchedLookUp says.
+    //! \{
+    void attach(const std::shared_ptr<MemoryWatch>& watch);
+    void detach(const std::shared_ptr<MemoryWatch>& watch) noexcept;
+    bool hide(std::uint64_t start, std::uint64_t end) noexcept;
+    void tidy() noexcept;
+    void list_memory(std::vector<std::span<const std::byte>>& memory) const;
+    //! \}
+
     [[nodiscard]] LookUpSnapshot snapshot() const;
 
   private:
     void remove(Listing& listing) noexcept;
+    //! Takes back what announce() did.
+    void forget_memory(const Listing& listing) noexcept;
+    //! With mutex_ held.
+    void list_all(std::vector<std::span<const std::byte>>& memory) const;
+    [[nodiscard]] bool is_gone(const SearchedRegion& region) const noexcept;
+    //! Of what is searched takes out what is gone.
+    void drop_gone() noexcept;
     [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) const noexcept;
     void set_slots(const SearchedRegion& region, std::uint64_t word) noexcept;
     //! Makes tables of what is searched now, and publishes them. Throws std::bad_alloc, and then nothing has changed.
+    //! Only of what was searched after drop_gone(), with mutex_ held all the time.
     void change_tables(bool writable_too);
     //! Lets readers find the current table; gate_ is held, and nothing shut.
     void show(std::size_t which) noexcept;
@@ -112,6 +144,9 @@ class LookUp {
     mutable std::mutex mutex_; // for all that follows, but for gate_
     Quiescence quiescence_;
     std::vector<SearchedRegion> searched_; // sorted
+    bool patchy_ = false;                  // a table lacks what something hid that it forgot
+    std::uint64_t dropped_ = 0;            // hidings_ when what was gone was dropped
+    std::vector<std::shared_ptr<MemoryWatch>> watches_;
     std::size_t in_slots_ = 0;
     std::uint64_t next_number_ = 0;
     std::unique_ptr<SegmentTable> retired_; // the oldest; each has the next
@@ -119,7 +154,13 @@ class LookUp {
     std::size_t waiting_ = 0;
     std::size_t waiting_bytes_ = 0;
 
-    mutable std::mutex gate_; // held for a few instructions only; for what follows, and what the view points to
+    // Held for a few instructions only, and never while anything is allocated or freed; for what follows, and what
+    // the view points to. Who changes the memories' map holds mutex_, too.
+    mutable std::mutex gate_;
+    Memories memories_;         // of the regions that are announced or listed, but for what lasts
+    std::uint64_t longest_ = 0; // of them
+    std::uint64_t hidings_ = 0; // how often something went
+    std::size_t hidden_ = 0;    // memories that are gone
     std::array<std::unique_ptr<SegmentTable>, 2> current_; // by MRZ_LOOKUP_TO_…
     unsigned shut_ = 0;
 };

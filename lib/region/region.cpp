@@ -105,6 +105,7 @@ struct Region::State {
     Plan plan;
     std::unique_ptr<RegisteredMemory> registered;
     std::optional<std::vector<BuiltKey>> built;
+    bool to_be_found = false;
     LookUp::Listing listing; // goes first: what is found is registered
 
     //! Lets snapshots count what is registered.
@@ -118,13 +119,23 @@ struct Region::State {
                             .indirect_entries = plan.indirect_entries()});
     }
 
-    //! Lets look-ups find what is registered.
-    void list(const RegionRequest& request)
+    //! Before anything is read of its memory: what happens to it from then on counts.
+    void announce(const RegionRequest& request)
     {
         const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-        if (request.options.looked_up && iova_of(request).value() == address)
-            listing = tenant.state()->look_up().list(address, bytes.size(), registered->lkey(), access,
-                                                     request.options.lasting);
+        to_be_found = request.options.looked_up && iova_of(request).value() == address;
+        if (!to_be_found)
+            return;
+        LookUp& look_up = tenant.state()->look_up();
+        listing = look_up.announce(address, bytes.size(), request.options.lasting);
+        if (!request.options.lasting)
+            look_up.watch(bytes);
+    }
+    //! Lets look-ups find what is registered.
+    void list()
+    {
+        if (to_be_found)
+            tenant.state()->look_up().list(listing, registered->lkey(), access);
     }
 };
 
@@ -152,6 +163,8 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
     }
     if (requests.empty())
         return {};
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        states[i]->announce(requests[i]);
     populate(memories);
     const auto layouts = read_layouts(memories, state_->device().dma_view());
     if (!layouts)
@@ -180,7 +193,7 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
         if (states[i]->built)
             compare(states[i]->plan, *states[i]->built);
         states[i]->count(requests[i].options.tier);
-        states[i]->list(requests[i]);
+        states[i]->list();
         regions.push_back(Region{std::move(states[i])});
     }
     return regions;

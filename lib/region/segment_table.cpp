@@ -39,12 +39,15 @@ void SegmentTable::Free::operator()(mrz_lookup_table_* table) const noexcept
 
 SegmentTable::SegmentTable(std::size_t segments, std::size_t separators)
     : segments_{segments}, bytes_{sizeof(mrz_lookup_table_) + separators * sizeof(std::uint64_t) +
-                                  segments * sizeof(mrz_lookup_segment_)},
-      table_{static_cast<mrz_lookup_table_*>(::operator new(bytes_, alignment))}
+                                  segments * (sizeof(mrz_lookup_segment_) + sizeof foreign_[0])},
+      table_{static_cast<mrz_lookup_table_*>(::operator new(
+          sizeof(mrz_lookup_table_) + separators * sizeof(std::uint64_t) + segments * sizeof(mrz_lookup_segment_),
+          alignment))}
 {
     auto* const starts = reinterpret_cast<std::uint64_t*>(new (table_.get()) mrz_lookup_table_{} + 1);
     first_ = reinterpret_cast<mrz_lookup_segment_*>(starts + separators);
     table_->segments = first_;
+    foreign_.reserve(segments);
 }
 
 std::unique_ptr<SegmentTable> SegmentTable::make(std::span<const SearchedRegion> sorted, bool writable_only)
@@ -76,6 +79,7 @@ std::unique_ptr<SegmentTable> SegmentTable::make(std::span<const SearchedRegion>
             table.first = region.start;
         table.length = region.end - table.first;
         new (made->first_ + number) mrz_lookup_segment_{region.end, std::uint64_t{1} << 32 | region.key};
+        made->foreign_.push_back(region.foreign);
         // Its start is in the last node up from it of which it is not below the first child.
         std::size_t place = first_below + number;
         while (place != 0 && (place - 1) % children == 0)
@@ -89,9 +93,26 @@ std::unique_ptr<SegmentTable> SegmentTable::make(std::span<const SearchedRegion>
 
 void SegmentTable::forget(const SearchedRegion& region) noexcept
 {
+    for (std::size_t i = 0; i < segments_; ++i) {
+        const bool is_it = region.foreign != nullptr ? foreign_[i] == region.foreign
+                                                     : first_[i].end == region.end &&
+                                                           static_cast<std::uint32_t>(first_[i].word) == region.key;
+        if (is_it)
+            forget_segment(i);
+    }
+}
+
+void SegmentTable::forget_gone() noexcept
+{
     for (std::size_t i = 0; i < segments_; ++i)
-        if (first_[i].end == region.end && static_cast<std::uint32_t>(first_[i].word) == region.key)
-            __atomic_store_n(&first_[i].end, 0, __ATOMIC_RELAXED);
+        if (foreign_[i] != nullptr && foreign_[i]->gone)
+            forget_segment(i);
+}
+
+void SegmentTable::forget_segment(std::size_t number) noexcept
+{
+    __atomic_store_n(&first_[number].end, 0, __ATOMIC_RELAXED);
+    foreign_[number] = nullptr;
 }
 
 } // namespace mrz

@@ -9,8 +9,16 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace mrz {
+
+//! Memory that others than a region's owner may take away.
+struct Foreign {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    bool gone = false; //!< Some of it went.
+};
 
 //! A region that is to be found by search.
 struct SearchedRegion {
@@ -18,7 +26,8 @@ struct SearchedRegion {
     std::uint64_t end = 0;   //!< The address after the last byte. (The last byte of all is never found.)
     std::uint32_t key = 0;
     bool writable = false;
-    std::uint64_t number = 0; //!< Of its own.
+    std::uint64_t number = 0;         //!< Of its own.
+    const Foreign* foreign = nullptr; //!< Null: its memory lasts.
 };
 //! The order that tables are made from: by start, then the longest first.
 bool operator<(const SearchedRegion& a, const SearchedRegion& b) noexcept;
@@ -35,8 +44,12 @@ class SegmentTable {
     [[nodiscard]] std::size_t segments() const noexcept { return segments_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-    //! Lets a region be found no more, though readers have the table. Others that it hid are not found either.
+    //! \name Let regions be found no more, though readers have the table. Others that they hid are not found either.
+    //! \{
     void forget(const SearchedRegion& region) noexcept;
+    //! All those whose memory is gone.
+    void forget_gone() noexcept;
+    //! \}
 
     //! \name For whoever keeps it while readers may have it.
     //! \{
@@ -46,6 +59,7 @@ class SegmentTable {
 
   private:
     SegmentTable(std::size_t segments, std::size_t separators);
+    void forget_segment(std::size_t number) noexcept;
     struct Free {
         void operator()(mrz_lookup_table_* table) const noexcept;
     };
@@ -54,6 +68,7 @@ class SegmentTable {
     std::size_t bytes_;
     std::unique_ptr<mrz_lookup_table_, Free> table_;
     mrz_lookup_segment_* first_ = nullptr; // of the segments
+    std::vector<const Foreign*> foreign_;  // of each; null: none, or forgotten
 };
 
 } // namespace mrz

@@ -28,12 +28,12 @@ SEES = {
     "cache": {"base", "host", "plan", "device", "region"},
     "zone": {"base", "host", "plan", "device", "region", "hugepage"},
     "telemetry": {"base", "host", "plan", "device", "region", "cache", "hugepage", "zone"},
-    "capi": {"base", "host", "plan", "device", "region", "hugepage", "zone", "telemetry"},
+    "capi": {"base", "host", "plan", "device", "region", "cache", "hugepage", "zone", "telemetry"},
 }
 # Floors that know no DPDK.
 WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}
 # Files that alone of their floor know DPDK, by a library of their own.
-APART = {("region", "quiescence.cpp")}
+APART = {("cache", "dpdk_memory.cpp"), ("region", "quiescence.cpp")}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 
 COMPILE_COMMANDS, SOURCE_ROOT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])

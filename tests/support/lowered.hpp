@@ -31,18 +31,23 @@ inline void become_somebody(rlim_t limit)
     ::prctl(PR_SET_DUMPABLE, 1); // as a process that always was this user's
 }
 
-//! From now on io_uring ends as under the profile of a container.
-inline void forbid_io_uring(unsigned error)
+//! From now on a system call ends as under the profile of a container.
+inline void forbid(unsigned call, unsigned error)
 {
     std::array filter{
         sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
         sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const sock_fprog program{.len = filter.size(), .filter = filter.data()};
     ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
     ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+inline void forbid_io_uring(unsigned error)
+{
+    forbid(__NR_io_uring_setup, error);
 }
 
 } // namespace mrz::test

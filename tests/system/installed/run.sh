@@ -45,7 +45,7 @@ cp -r "$source_root/doc/examples/cpp" "$work/cpp"
 
 echo "== C"
 cd "$work/c"
-for example in pool_from_arena skeleton_forwarding zone_with_keys; do
+for example in pool_from_arena skeleton_forwarding storage_buffers zone_with_keys; do
     # shellcheck disable=SC2046 # words are wanted
     cc -Wall -Wextra -Werror -o "$example" "$example.c" $(pkg-config --cflags --libs mrzone libdpdk)
 done
@@ -72,6 +72,11 @@ done
 run "$work/c/zone_with_keys"
 grep -Eq '^for peers: 33554432 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
 grep -Eq '^for work requests here: lkey 0x[0-9a-f]+$' "$work/output"
+
+echo "== storage_buffers"
+"$work/c/storage_buffers" | tee "$work/output"
+grep -Eq '^a list of 16 blocks: lkeys 0x[0-9a-f]+ to 0x[0-9a-f]+$' "$work/output"
+grep -Eq '^9[0-9][0-9] leases of a region that was there, [0-9]+ registrations$' "$work/output"
 
 echo "== skeleton_forwarding"
 # Three packets on the one port's file, which are to leave by the other's, byte for byte.

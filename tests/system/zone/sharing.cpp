@@ -6,6 +6,7 @@
 #include "support/in_child.hpp"
 #include "support/pool_guard.hpp"
 #include "support/require.hpp"
+#include "support/step.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,12 +16,9 @@
 #include <rte_memzone.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <poll.h>
-#include <stdexcept>
 #include <string>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -29,24 +27,6 @@ using namespace mrz;
 using namespace mrz::test;
 
 namespace {
-
-//! Lets one process wait for another: a byte through a pipe. Bounded, so that a failure elsewhere ends the wait.
-class Step {
-  public:
-    Step() { EXPECT_EQ(pipe(ends_.data()), 0); }
-    void done() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
-    void wait() const
-    {
-        pollfd ready{.fd = ends_[0], .events = POLLIN, .revents = 0};
-        if (poll(&ready, 1, 60'000) != 1)
-            throw std::runtime_error{"the other process did not come this far"};
-        char byte = 0;
-        EXPECT_EQ(read(ends_[0], &byte, 1), 1);
-    }
-
-  private:
-    std::array<int, 2> ends_{};
-};
 
 class Sharing : public testing::Test {
   protected:

@@ -10,12 +10,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace mrz::test {
 namespace {
@@ -78,6 +81,76 @@ TEST_F(SoftCache, ABatchThatFailsPinsNothing)
     requests.erase(requests.begin() + 100);
     EXPECT_EQ(cache.lease_all(requests).size(), 127u);
     EXPECT_EQ(cache.snapshot().bytes, 127 * page);
+}
+
+//! Queue pairs that write from a place in memory of its own to wherever a lease is.
+class Writer {
+  public:
+    explicit Writer(const Domain& domain)
+        : region_{domain.register_memory(word_)}, left_{domain.create_queue_pair()}, right_{
+                                                                                         domain.create_queue_pair()}
+    {
+        left_->connect(right_->local());
+        right_->connect(left_->local());
+    }
+    void write(const Lease& lease, std::byte value)
+    {
+        word_.front() = value;
+        const Segment segment{region_.iova(), 1, region_.lkey()};
+        left_->post_send({.opcode = Opcode::rdma_write,
+                          .segments = {&segment, 1},
+                          .remote_iova = lease.iova(),
+                          .rkey = lease.rkey()});
+        std::array<Completion, 1> done;
+        while (left_->poll(done) == 0)
+            std::this_thread::yield();
+        EXPECT_EQ(done[0].status, WcStatus::success);
+    }
+
+  private:
+    std::array<std::byte, 1> word_ = {};
+    Region region_;
+    std::unique_ptr<QueuePair> left_;
+    std::unique_ptr<QueuePair> right_;
+};
+
+TEST_F(SoftCache, MemoryThatWasMovedIsReachedWhereItIsNow)
+{
+    constexpr Access rights = Access::local_write | Access::remote_write;
+    Writer writer{*domain};
+    Cache cache{*domain};
+    at(3).front() = std::byte{1};
+    const Lease old = cache.lease(at(3), rights); // keeps its page, which has moved, registered
+    ASSERT_EQ(mremap(at(3).data(), page, page, MREMAP_MAYMOVE | MREMAP_FIXED, at(9).data()), at(9).data());
+    ASSERT_EQ(mmap(at(3).data(), page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              at(3).data());
+    const Lease lease = cache.lease(at(9), rights);
+    writer.write(lease, std::byte{7});
+    EXPECT_EQ(at(9).front(), std::byte{7});
+    EXPECT_EQ(at(3).front(), std::byte{0});
+}
+
+TEST_F(SoftCache, MemoryThatIsMappedTwiceIsReachedByOneMappingWhenTheOtherIsGone)
+{
+    constexpr Access rights = Access::local_write | Access::remote_write;
+    const int file = memfd_create("twice", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, page), 0);
+    Writer writer{*domain};
+    for (const auto& [stays, goes] : {std::pair{3, 4}, std::pair{4, 3}}) {
+        Cache cache{*domain};
+        for (const int i : {3, 4})
+            ASSERT_EQ(mmap(at(static_cast<std::size_t>(i)).data(), page, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_FIXED, file, 0),
+                      at(static_cast<std::size_t>(i)).data());
+        const std::array<Lease, 2> both{cache.lease(at(3), rights), cache.lease(at(4), rights)};
+        const auto gone = at(static_cast<std::size_t>(goes));
+        ASSERT_EQ(mmap(gone.data(), page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+                  gone.data());
+        writer.write(both[static_cast<std::size_t>(stays - 3)], std::byte{7});
+        EXPECT_EQ(at(static_cast<std::size_t>(stays)).front(), std::byte{7});
+        EXPECT_EQ(gone.front(), std::byte{0});
+    }
+    close(file);
 }
 
 // Bytes go from random places to random places, by leases of all kinds, while others make the cache evict.

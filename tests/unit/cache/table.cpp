@@ -44,7 +44,7 @@ TEST(CacheTable, FindsARegionThatServesWheneverThereIsOne)
                 return serves({row.begin, row.entry.end}, row.entry.access, range, access);
             };
             const Entry* entry = has_remote_right(access) ? table.find_exact(range.begin, range.end, access)
-                                                   : &table.find_local(range.begin, access);
+                                                          : &table.find_local(range.begin, access);
             if (entry != nullptr && entry->end < range.end)
                 entry = nullptr;
             ASSERT_EQ(entry != nullptr, std::ranges::any_of(rows, right));

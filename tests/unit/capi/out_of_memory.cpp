@@ -50,6 +50,39 @@ TEST_F(OutOfMemory, MakingAReaderGivesEnomem)
     EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
 }
 
+TEST_F(OutOfMemory, MakingACacheGivesEnomem)
+{
+    mrz_cache* cache = nullptr;
+    fail_each_allocation([&] { return mrz_cache_create(domain(), nullptr, &cache); });
+    mrz_cache_destroy(cache);
+    EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
+}
+
+// Some are for what can be done without, so a call may succeed though one failed.
+TEST_F(OutOfMemory, LeasingGivesALeaseOrEnomemAndHoldsNothing)
+{
+    mrz_cache* cache = nullptr;
+    ASSERT_EQ(mrz_cache_create(domain(), nullptr, &cache), 0) << mrz_last_error();
+    unsigned refused = 0;
+    bool was_reached = true;
+    for (unsigned allocation = 0; was_reached; ++allocation) {
+        mrz_lease lease{};
+        allocations_left = allocation;
+        const int result = mrz_lease_acquire(cache, memory(), memory_size, MRZ_ACCESS_LOCAL_WRITE, &lease);
+        was_reached = !allocations_left;
+        allocations_left.reset();
+        EXPECT_TRUE(result == 0 || result == -ENOMEM) << result;
+        EXPECT_EQ(lease.length, result == 0 ? memory_size : 0);
+        refused += result == 0 ? 0 : 1;
+        mrz_lease_release(&lease);
+        mrz_cache_invalidate(cache, memory(), memory_size);
+    }
+    EXPECT_GT(refused, 0u);
+    EXPECT_EQ(mrz_cache_close(cache), 0) << mrz_last_error();
+    mrz_cache_destroy(cache);
+    EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
+}
+
 TEST_F(OutOfMemory, DeregisteringLeavesNoKeyToFindAndLosesNoOtherForGood)
 {
     const auto registered = [&](std::size_t offset, std::size_t length) {

@@ -38,7 +38,9 @@ class LookUpTest : public testing::Test {
     LookUp::Listing list(std::uint64_t start, std::uint64_t length, std::uint32_t value,
                          Access access = Access::local_write, bool lasting = true)
     {
-        return look_up.list(start, length, LKey{value}, access, lasting);
+        auto listing = look_up.announce(start, length, lasting);
+        look_up.list(listing, LKey{value}, access);
+        return listing;
     }
 
     LookUp look_up;
@@ -256,7 +258,8 @@ TEST(LookUpMemory, WithoutAddressSpaceForSlotsEverythingIsSearchedWhichIsSaid)
         const rlimit lowered{limit, limit};
         ASSERT_EQ(setrlimit(RLIMIT_AS, &lowered), 0);
         LookUp look_up;
-        const auto listed = look_up.list(slot, slot, LKey{7}, Access::local_write, true);
+        auto listed = look_up.announce(slot, slot, true);
+        look_up.list(listed, LKey{7}, Access::local_write);
         EXPECT_EQ(look_up.snapshot().in_slots, 0u);
         const mrz_reader reader{look_up.view()};
         EXPECT_EQ(look_up_in_c(&reader, 0, reinterpret_cast<const void*>(slot), slot).key.value, 7u);

@@ -53,7 +53,8 @@ class LookUpThreads : public testing::Test {
         Coming& one = coming[place];
         if (const std::uint32_t times = one.listing_begun; times == one.removing_done) {
             one.listing_begun = times + 1;
-            one.listing = look_up.list(one.start, one.length, LKey{key(place, times + 1)}, Access::local_write, true);
+            one.listing = look_up.announce(one.start, one.length, true);
+            look_up.list(one.listing, LKey{key(place, times + 1)}, Access::local_write);
             one.listing_done = times + 1;
         } else {
             one.removing_begun = times;

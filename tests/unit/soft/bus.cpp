@@ -96,6 +96,26 @@ TEST_F(SoftBus, KeepsAPartWhenTheWholeAroundItIsRemoved)
     EXPECT_TRUE(bus.empty());
 }
 
+TEST_F(SoftBus, AgreesWhereNothingElseAnswersNowNorLater)
+{
+    const auto agrees = [this](std::uint64_t dma, std::uint64_t virt, std::uint64_t length) {
+        return bus.agrees(DmaAddress{dma}, bytes_at(virt), length);
+    };
+    EXPECT_TRUE(agrees(0, 0x1000, 1_GiB));
+    add(2_MiB, 0x10'0000'0000, 2_MiB);
+    EXPECT_TRUE(agrees(2_MiB + 4096, 0x10'0000'1000, 4096)) << "a part of it";
+    EXPECT_FALSE(agrees(2_MiB + 4096, 0x10'0000'2000, 4096));
+    EXPECT_TRUE(agrees(2_MiB - 4096, 0x20'0000'0000, 4096)) << "before it";
+    EXPECT_TRUE(agrees(4_MiB, 0x20'0000'0000, 4096)) << "behind it";
+    EXPECT_TRUE(agrees(0, 0x10'0000'0000 - 2_MiB, 1_GiB)) << "around it";
+    EXPECT_FALSE(agrees(0, 0x10'0000'0000, 1_GiB));
+    add(2_MiB + 4096, 0x30'0000'0000, 4096); // answers when the whole is gone
+    EXPECT_FALSE(agrees(2_MiB, 0x10'0000'0000, 2_MiB));
+    EXPECT_TRUE(agrees(2_MiB + 8192, 0x10'0000'2000, 4096));
+    add(2_MiB, 0x40'0000'0000, 2_MiB);
+    EXPECT_FALSE(agrees(2_MiB + 8192, 0x10'0000'2000, 4096)) << "of the two one may go";
+}
+
 TEST_F(SoftBus, RefusesAddressesBeyondItsBitsAndKeepsNothing)
 {
     EXPECT_EQ(at(~std::uint64_t{0}), nullptr);

@@ -25,6 +25,13 @@ struct Holding;
 struct Slot;
 } // namespace cache
 
+//! Who tells a cache that memory is no longer what it was.
+enum class Watch {
+    automatic,   //!< userfaultfd, where it is to be had.
+    userfaultfd, //!< The kernel; without it there is no cache.
+    none,        //!< The application, by Cache::invalidate(), and before the memory's addresses are used again.
+};
+
 struct CacheOptions {
     static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
@@ -39,12 +46,15 @@ struct CacheOptions {
     std::size_t merge_up_to = 2_MiB;
     //! Whether a range of small pages may grow to the aligned 2 MiB around it, where these lie in one mapping and in
     //! one contiguous, congruent run, so that they cost the one entry that the range costs. Such a region reaches
-    //! over memory that nobody asked for: safe only if the cache is told of *all* memory that is unmapped.
+    //! over memory that nobody asked for: safe only if the cache is told of *all* memory that is unmapped, as a
+    //! watched one is.
     bool grow = false;
     //! How fast idle regions are deregistered, at most: a device that does nothing else slows its other traffic down.
     //! Bytes and regions a second, from 1 on.
     std::uint64_t deregister_bytes = 16_GiB;
     std::uint64_t deregister_keys = 100'000;
+    //! Of memory that is leased; see Cache.
+    Watch watch = Watch::automatic;
     //! Threads that register a batch, the caller's among them, for the duration of the call; from 1 on.
     unsigned batch_threads = 2;
 };
@@ -105,6 +115,7 @@ struct CacheSnapshot {
     std::uint64_t invalidations = 0; //!< Regions that invalidate() ended.
     std::uint64_t waits = 0;         //!< Times that a caller waited for deregistration.
     std::uint64_t deregistered = 0;  //!< Regions.
+    std::uint64_t unkept = 0;        //!< Regions made for one lease alone, since nobody tells of their memory.
     std::size_t leases = 0;          //!< Now.
     std::size_t regions = 0;         //!< Now, those in use and idle ones: what a lease can be had of at once.
     std::size_t keys = 0;      //!< Regions now that count against the budget: those above, and those on their way.
@@ -113,6 +124,7 @@ struct CacheSnapshot {
     std::uint64_t budget_bytes = 0;   //!< CacheOptions::bytes.
     std::uint64_t budget_keys = 0;    //!< CacheOptions::keys.
     std::uint64_t budget_entries = 0; //!< CacheOptions::entries.
+    bool watched = false;      //!< Whether the kernel tells of memory that goes away.
 };
 
 //! Regions of a domain on demand.
@@ -127,12 +139,25 @@ struct CacheSnapshot {
 //! All calls but close() and destruction are thread-safe. A hit takes no lock and writes nothing that another thread
 //! reads or writes, except where regions are given up.
 //!
-//! The cache believes that memory stays as it is mapped. Whoever unmaps, moves or discards memory, a part of which
-//! was ever leased, says so by invalidate() before the addresses are used again; else a later lease may be for what
-//! was there.
+//! Memory goes away. No lease that starts after a call has returned that unmapped memory, mapped other over it or
+//! moved it (munmap, mmap with MAP_FIXED, mremap, brk) is of a region over what was there, provided that the cache is
+//! watched: by userfaultfd, without which, or for memory that cannot be had under watch (System V's, what another
+//! userfaultfd watches), each lease registers for itself and nothing is kept, which is said once. Who unmaps memory
+//! with regions in it waits some ten microseconds for the watch. Of what MADV_DONTNEED or MADV_FREE discarded nothing
+//! is kept for a second, since the kernel tells of it before and not after. What happens to a file (ftruncate,
+//! fallocate, MADV_REMOVE), MADV_GUARD_INSTALL, and everything with Watch::none, the application tells by
+//! invalidate(), after it was done and before the addresses are used again. Memory must not be unmapped while a lease
+//! of it is being made or used; if it is, that lease may be for what was or for what comes, and no later one is.
+//! fork() needs nothing: the parent's memory stays its own.
 //!
-//! Has one thread, "mrz-cache", that deregisters. Belongs to the process that made it: in a child of fork() it
-//! throws Error (unsupported, ENOTSUP), and destroying it or its leases does nothing.
+//! Of memory that DPDK took from the kernel itself, in any process, DPDK tells when it gives it back, and what leaves
+//! an external heap is forgotten, too. So it is kept where there is no userfaultfd. Such memory must not be leased any
+//! more once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed
+//! before. A cache is neither made, closed nor destroyed in a callback of DPDK's memory events.
+//!
+//! Has one thread, "mrz-cache", that deregisters; all watched caches of a process share another, "mrz-watch". Belongs
+//! to the process that made it: in a child of fork() it throws Error (unsupported, ENOTSUP), and destroying it or its
+//! leases does nothing.
 class MRZ_API Cache {
   public:
     //! Throws Error: invalid (EINVAL) for options out of their range; internal where a thread or a descriptor is not

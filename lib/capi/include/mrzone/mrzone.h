@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * \file
- * The C API of mrzone: domains, regions, arenas and zones, the keys to them, and readers, which look keys up.
+ * The C API of mrzone: domains, regions, arenas and zones, the keys to them, readers, which look keys up, and caches,
+ * which make regions on demand.
  *
  * Calls that return int give 0 (or a count) on success and a negative errno on failure; mrz_last_error() then says
  * why. Any of them may give -EINVAL for a NULL that is not allowed, and -ENOMEM where this process is out of memory.
@@ -14,7 +15,8 @@
  *
  * What a call makes (a pointer without const) is the caller's, to be given to its destroy; every destroy takes NULL.
  * A const mrz_region * belongs to an arena or a zone, and cannot be destroyed. Things may be destroyed in any order
- * unless said otherwise: regions keep their domain, and zones their arena's memory, for as long as they need it.
+ * unless said otherwise: regions and caches keep their domain, leases their region, and zones their arena's memory,
+ * for as long as they need it.
  *
  * Calls on one object may come from several threads, except its destroy, which excludes all others.
  */
@@ -41,6 +43,8 @@ struct rte_memzone;
 typedef struct mrz_domain mrz_domain;
 /** Memory registered in a domain, and the keys to it. */
 typedef struct mrz_region mrz_region;
+/** Regions of a domain on demand, kept while there is room. */
+typedef struct mrz_cache mrz_cache;
 /** Hugepages as a DPDK heap, placed for the fewest translation entries. */
 typedef struct mrz_arena mrz_arena;
 /** A named piece of an arena. */
@@ -250,6 +254,171 @@ MRZ_API void mrz_reader_online(mrz_reader* reader);
 
 /** Frees the reader. */
 MRZ_API void mrz_reader_destroy(mrz_reader* reader);
+
+/* ---- Caches ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * A cache registers what is asked for, and keeps it for the next who asks until its room is needed; the least
+ * recently used goes first. A lease is a use of one of its regions, and holds it.
+ *
+ * Memory goes away. A watched cache is told by the kernel of what is unmapped, moved or mapped over: no lease that
+ * starts after such a call has returned is of what was there. Memory that cannot be watched is registered for each
+ * lease, and nothing is kept. What happens to a file, and everything with MRZ_WATCH_NONE, the program tells by
+ * mrz_cache_invalidate(), after it was done and before the addresses are used again. mrz_cache_create(3) says more.
+ *
+ * Of memory that DPDK took from the kernel itself DPDK tells when it gives it back; it must not be leased any more
+ * once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed before.
+ * They are neither made, closed nor destroyed in a callback of DPDK's memory events.
+ */
+
+/** As merge_up_to: nothing is merged, or rounded further than to pages of the machine. */
+#define MRZ_MERGE_NOTHING UINT64_MAX
+
+/** Who tells a cache that memory is no longer what it was. */
+enum mrz_watch {
+    MRZ_WATCH_AUTOMATIC = 0, /**< The kernel, by userfaultfd(2), where that is to be had. */
+    MRZ_WATCH_USERFAULTFD,   /**< The kernel; without it there is no cache. */
+    MRZ_WATCH_NONE,          /**< The program, by mrz_cache_invalidate(). */
+};
+
+struct mrz_cache_options {
+    size_t struct_size;        /**< sizeof(struct mrz_cache_options). */
+    uint64_t bytes;            /**< Budget of pinned bytes, in whole pages; 0: 256 MiB. */
+    uint64_t keys;             /**< Budget of regions, at most 1,048,576; 0: 4096. */
+    uint64_t entries;          /**< Budget of translation entries; 0: no limit. */
+    uint64_t merge_up_to;      /**< The longest range, in bytes, that comes of rounding to hugepages or of merging;
+                                    0: 2 MiB; or MRZ_MERGE_NOTHING. */
+    uint64_t deregister_bytes; /**< How fast idle regions are deregistered at most, in bytes a second; 0: 16 GiB. */
+    uint64_t deregister_keys;  /**< And in regions a second; 0: 100,000. */
+    uint32_t batch_threads;    /**< That register a batch, the caller's among them, during the call; 0: 2. */
+    uint32_t grow;             /**< Not 0: small ranges may grow to the aligned 2 MiB around them, where that costs no
+                                    entry. Only if the cache is told of all memory that is unmapped. */
+    uint32_t watch;            /**< enum mrz_watch. */
+    uint32_t reserved;         /**< 0. */
+};
+
+/** What a cache did, and holds now. */
+struct mrz_cache_counts {
+    size_t struct_size;     /**< sizeof(struct mrz_cache_counts). */
+    uint64_t hits;          /**< Leases of regions that were there. */
+    uint64_t misses;        /**< Leases for which a region was made, or whose making was awaited. */
+    uint64_t evictions;     /**< Idle regions given up for room. */
+    uint64_t merges;        /**< Regions made of a range and its neighbours, or of several of one batch. */
+    uint64_t invalidations; /**< Regions that were ended since their memory went. */
+    uint64_t waits;         /**< Times that a caller waited for deregistration. */
+    uint64_t deregistered;  /**< Regions. */
+    uint64_t leases;        /**< Now. */
+    uint64_t regions;       /**< Now, in use or idle, that a lease can be had of at once. */
+    uint64_t keys;          /**< Regions that count against the budget now, those included that come and go. */
+    uint64_t bytes;         /**< That count against the budget now. */
+    uint64_t entries;       /**< That count against the budget now. */
+    uint64_t unkept;        /**< Regions made for one lease alone, since nobody tells of their memory. */
+    uint32_t watched;       /**< 1 if the kernel tells of memory that goes away, else 0. */
+    uint32_t reserved;      /**< 0. */
+};
+
+/**
+ * A use of a region of a cache, in memory of the caller's: while it lives the keys work and the memory is pinned.
+ * All zero it holds nothing. It may be copied, as a file descriptor may; one of the copies is to be released, and the
+ * others are worth nothing then. It may live longer than its cache, and any one thread may use or release it.
+ */
+struct mrz_lease {
+    void* address;        /**< Of the memory that was asked for. */
+    uint64_t length;      /**< Bytes of it. */
+    uint64_t iova;        /**< Of its first byte, for those who use the keys. */
+    struct mrz_lkey lkey; /**< For work requests of the owner. */
+    struct mrz_rkey rkey; /**< For peers. Grants nothing unless a remote right was asked for. */
+    uint64_t held_[4];    /**< The library's. */
+};
+
+/** One range of a batch. */
+struct mrz_lease_request {
+    void* address;
+    uint64_t length;   /**< Bytes. */
+    uint32_t access;   /**< enum mrz_access, combined. */
+    uint32_t reserved; /**< 0. */
+};
+
+/**
+ * Makes a cache. It has one thread, "mrz-cache", that deregisters; all watched ones together have another,
+ * "mrz-watch".
+ * \param options NULL: as all zero.
+ * \param out to be given to mrz_cache_destroy(). Belongs to this process: in a child of fork() calls give -ENOTSUP.
+ * \return 0; -EINVAL (an option out of its range), -E2BIG (options of a newer library); -EMFILE, -ENFILE, -EAGAIN (no
+ *         descriptor or thread is to be had); -EPERM (membarrier was granted before and is refused now); with
+ *         MRZ_WATCH_USERFAULTFD also what userfaultfd(2) says.
+ */
+MRZ_API int mrz_cache_create(const mrz_domain* domain, const struct mrz_cache_options* options, mrz_cache** out);
+
+/**
+ * Gives a use of a region that covers \p length bytes at \p address with at least the rights \p access. A hit takes
+ * no lock and allocates nothing. Ranges without a remote right are rounded to whole pages and may be merged; any
+ * remote right gets exactly the range. The memory must stay mapped until the lease is released.
+ * \param access enum mrz_access, combined.
+ * \param lease becomes all zero on failure. What it held before is not released.
+ * \return 0; -ENOBUFS (leased regions fill the budget); -E2BIG (more than the whole budget); -EBADF (the cache or its
+ *         domain is closed); -ENOTSUP (in a child of fork()); and as mrz_region_register(). Where a limit refuses,
+ *         idle regions are given up and it is tried once more before.
+ */
+MRZ_API int mrz_lease_acquire(mrz_cache* cache, void* address, uint64_t length, uint32_t access,
+                              struct mrz_lease* lease);
+
+/**
+ * Gives a lease for each of \p count requests, in their order, or none. Ranges that lie together and have no remote
+ * right become one region, up to merge_up_to.
+ * \param leases room for as many; all become zero on failure, and then nothing that was not there before stays
+ *        registered. What they held before is not released.
+ * \return as mrz_lease_acquire(); -EINVAL also for a reserved that is not 0.
+ */
+MRZ_API int mrz_lease_acquire_all(mrz_cache* cache, const struct mrz_lease_request* requests, size_t count,
+                                  struct mrz_lease* leases);
+
+/**
+ * Ends the use; poll the completions of what was posted with its keys before. The lease becomes all zero. Does
+ * nothing for NULL, and for one that holds nothing.
+ */
+MRZ_API void mrz_lease_release(struct mrz_lease* lease);
+
+/**
+ * \return the rights of its region, enum mrz_access combined: at least what was asked for, and nothing remote that
+ *         was not; 0 for NULL, and for one that holds nothing.
+ */
+MRZ_API uint32_t mrz_lease_access(const struct mrz_lease* lease);
+
+/**
+ * All that its region covers: the range asked for, rounded to pages, or what that was merged into.
+ * \param length receives its bytes; may be NULL.
+ * \return its first byte; NULL, of length 0, for NULL and for one that holds nothing.
+ */
+MRZ_API void* mrz_lease_region(const struct mrz_lease* lease, uint64_t* length);
+
+/**
+ * Forgets the regions that touch \p length bytes at \p address: no lease that starts afterwards is of one of them.
+ * They are deregistered when their last lease is released. A range that wraps ends with the address space. Does
+ * nothing for NULL. Takes no lock, and allocates, frees and deregisters nothing: may be called where the unmapping
+ * thread waits for the caller, as in a handler of userfaultfd(2).
+ */
+MRZ_API void mrz_cache_invalidate(mrz_cache* cache, const void* address, uint64_t length);
+
+/**
+ * While this was raised (\p pending not 0) more often than cleared, leases wait: what is about to be invalidated is
+ * not known yet. Does nothing for NULL. As mrz_cache_invalidate(), callable from a handler.
+ */
+MRZ_API void mrz_cache_set_pending(mrz_cache* cache, int pending);
+
+/** Fills in \p info. \return 0; -ENOTSUP (in a child of fork()). */
+MRZ_API int mrz_cache_snapshot(const mrz_cache* cache, struct mrz_cache_counts* info);
+
+/**
+ * Deregisters all and ends the thread. The handle is still to be given to mrz_cache_destroy(). Closing again does
+ * nothing. Excludes all other calls on the cache.
+ * \return 0; -EBUSY (there are leases, which the text counts), and then nothing has changed but that idle regions may
+ *         be gone; -ENOTSUP (in a child of fork()).
+ */
+MRZ_API int mrz_cache_close(mrz_cache* cache);
+
+/** Frees the handle, and deregisters what is not leased; what is goes with the last lease. */
+MRZ_API void mrz_cache_destroy(mrz_cache* cache);
 
 /* ---- Arenas ---------------------------------------------------------------------------------------------------- */
 

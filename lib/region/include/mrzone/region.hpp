@@ -22,6 +22,7 @@ namespace mrz {
 class DomainState;
 class Reader;
 class Region;
+class WatchedLookUp;
 
 //! Whose a region is: what snapshots count it as.
 enum class Tier : std::uint8_t {
@@ -63,7 +64,8 @@ struct LookUpSnapshot {
     std::size_t tables_waiting = 0; //!< Old ones that a reader may still be searching.
     std::size_t bytes_waiting = 0;  //!< Theirs.
     std::size_t readers = 0;
-    bool shut = false; //!< Nothing is searched at the moment, since memory may be gone; slots count.
+    bool shut = false;      //!< Nothing is searched at the moment, since memory may be gone; slots count.
+    std::size_t hidden = 0; //!< Regions that are there and not found any more, since some of their memory went.
 };
 
 //! What regions of one tier are together.
@@ -120,6 +122,9 @@ class MRZ_API Domain {
 
     //! Registers exactly \p memory, which must stay mapped as it is for as long as the region lives. Pages that were
     //! never touched are populated first, since the plan is made from frames.
+    //! What happens if it does not: the region keeps the pages that it pinned, and its keys reach these. Where the
+    //! domain has a watched cache (mrzone/cache.hpp) no look-up that starts after the memory was unmapped, moved,
+    //! mapped over or discarded, even in part, finds the region again; without one look-ups go on to find it.
     //! Throws Error, and then nothing is pinned: invalid (EINVAL) for no bytes, a range that wraps, contradictory
     //! rights or an iova that fits no page size; invalid (EFAULT) for memory that is not mapped; permission (EFAULT)
     //! for memory that the driver may not write; hugepages or cgroup (EFAULT) where pages are not to be had;
@@ -154,6 +159,7 @@ class MRZ_API Domain {
   private:
     friend class Region;
     friend class Reader;
+    friend class WatchedLookUp;
     explicit Domain(std::shared_ptr<DomainState> state) noexcept;
 
     std::shared_ptr<DomainState> state_;

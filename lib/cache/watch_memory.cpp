@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Which memory is watched.
+#include "watch.hpp"
+
+#include <mrzone/base.hpp>
+#include <mrzone/host.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace mrz::cache {
+namespace {
+
+void complain(const host::MappedMemory& mapping, const std::string& why)
+{
+    // Others may have unmapped it meanwhile, which is nothing to speak of.
+    const auto now = host::mapped_memory(reinterpret_cast<const void*>(mapping.begin), 1);
+    if (!now || now->empty() || now->front().begin != mapping.begin || now->front().end != mapping.end)
+        return;
+    log_once(Severity::warning, "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) +
+                                    " cannot be watched (" + why +
+                                    "): it is registered for each lease, and look-ups find regions of it until "
+                                    "these end");
+}
+
+} // namespace
+
+// From the moment at which all of the range is seen to be in watched mappings, whatever happens to a part of it is
+// told. What is not watched goes and comes without a word, so it is not enough that the mappings were put under
+// watch: between looking where they are and doing it, a part may have been missing, and come later.
+bool Watcher::watch(const Range& range)
+{
+    const Range pages = whole_pages(range, base_page());
+    const std::scoped_lock guard{mutex_};
+    if (is_known(pages) && userfault_.is_watched(pages))
+        return true;
+    // Regions come and go that no cache has, which sweeps when its own go.
+    if (mappings() > 2 * swept_ + 64)
+        sweep_locked();
+    return watch_mappings(pages) && userfault_.is_watched(pages);
+}
+
+bool Watcher::cover(const Range& range)
+{
+    return watch(range) && !was_discarded(whole_pages(range, base_page()));
+}
+
+bool Watcher::is_known(const Range& pages) const
+{
+    const std::scoped_lock guard{short_};
+    return std::ranges::any_of(mappings_,
+                               [&](const Mapping& mapping) { return !mapping.torn && mapping.range.covers(pages); });
+}
+
+bool Watcher::was_discarded(const Range& pages) const
+{
+    const std::scoped_lock guard{short_};
+    return std::ranges::any_of(discarded_,
+                               [&](const Discarded& one) { return one.ticks > 0 && one.range.overlaps(pages); });
+}
+
+// Whole mappings: a part would be cut off to be a mapping of its own, and their number is limited.
+bool Watcher::watch_mappings(const Range& pages)
+{
+    const auto found = host::mapped_memory(reinterpret_cast<const void*>(pages.begin), pages.length());
+    if (!found)
+        return false;
+    for (const host::MappedMemory& there : *found) {
+        // It unmaps without a list for events (ipc/shm.c).
+        if (there.name.starts_with("/SYSV")) {
+            complain(there, "shmdt(2) tells nobody");
+            return false;
+        }
+        std::list<Mapping> added{{.range = {there.begin, there.end}}};
+        {
+            const std::scoped_lock guard{short_}; // first, so that it is torn by what happens from now on
+            mappings_.splice(mappings_.begin(), added);
+        }
+        const Range& range = mappings_.front().range;
+        const bool watched = userfault_.watch(range);
+        const int error = errno;
+        std::list<Mapping> old;
+        {
+            const std::scoped_lock guard{short_};
+            for (auto one = mappings_.begin(); one != mappings_.end();) {
+                const auto next = std::next(one);
+                const bool itself = one == mappings_.begin();
+                if (itself ? !watched : watched && range.covers(one->range))
+                    old.splice(old.end(), mappings_, one);
+                one = next;
+            }
+        }
+        if (!watched) {
+            complain(there, error == EBUSY ? "a userfaultfd of somebody else's watches it" : std::strerror(error));
+            return false;
+        }
+    }
+    return !found->empty();
+}
+
+void Watcher::sweep()
+{
+    const std::scoped_lock guard{mutex_};
+    sweep_locked();
+}
+
+void Watcher::sweep_locked()
+{
+    std::vector<Range> wanted;
+    // A range is listed before it is asked for here, which nobody does now.
+    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_)
+        listener->list_ranges(wanted);
+    std::ranges::sort(wanted, {}, &Range::begin);
+    // The farthest end of all that begin there or before.
+    for (std::size_t i = 1; i < wanted.size(); ++i)
+        wanted[i].end = std::max(wanted[i].end, wanted[i - 1].end);
+    const auto is_wanted = [&](const Range& mapping) {
+        const auto after = std::ranges::lower_bound(wanted, mapping.end, {}, &Range::begin);
+        return after != wanted.begin() && std::prev(after)->end > mapping.begin;
+    };
+    std::list<Mapping> old;
+    {
+        const std::scoped_lock lists{short_};
+        for (auto one = mappings_.begin(); one != mappings_.end();) {
+            const auto next = std::next(one);
+            if (!is_wanted(one->range))
+                old.splice(old.end(), mappings_, one);
+            one = next;
+        }
+    }
+    for (const Mapping& mapping : old)
+        userfault_.unwatch(mapping.range);
+    swept_ = mappings();
+}
+
+std::size_t Watcher::mappings() const
+{
+    const std::scoped_lock guard{short_};
+    return mappings_.size();
+}
+
+} // namespace mrz::cache
