@@ -17,7 +17,7 @@ void CacheState::start_watch()
         if (options_.watch == Watch::userfaultfd)
             throw;
         log_once(Severity::warning, std::string{"cache: nobody tells what memory goes away, so it is registered for "
-                                                "each lease, and nothing is kept: "} +
+                                                "each lease, and nothing but DPDK's is kept: "} +
                                         error.what());
         return;
     }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -40,28 +40,32 @@ std::span<std::byte> memory_at(void* address, uint64_t length) noexcept
     return {static_cast<std::byte*>(address), length};
 }
 
-void fill_in(mrz_lease& lease, mrz::Lease taken) noexcept
+//! What a work request takes.
+void fill_in(mrz_lease& lease) noexcept
 {
+    const mrz::Lease& taken = held(lease);
     lease.address = taken.bytes().data();
     lease.length = taken.bytes().size();
     lease.iova = taken.iova().value();
     lease.lkey = {taken.lkey().value};
     lease.rkey = {taken.rkey().value};
-    new (lease.held_) mrz::Lease{std::move(taken)};
 }
 
 } // namespace
 
 int mrz_lease_acquire(mrz_cache* cache, void* address, uint64_t length, uint32_t access, mrz_lease* lease)
 {
-    if (lease != nullptr)
-        *lease = {};
-    return guarded([&] {
+    const int result = guarded([&] {
         if (lease == nullptr)
             refuse("the lease is NULL", "give the address of a struct mrz_lease");
-        fill_in(*lease, checked(cache).lease(memory_at(address, length), checked_access(access)));
+        // In its place at once, since every step shows in a hit.
+        new (lease->held_) mrz::Lease{checked(cache).lease(memory_at(address, length), checked_access(access))};
+        fill_in(*lease);
         return 0;
     });
+    if (result != 0 && lease != nullptr)
+        *lease = {};
+    return result;
 }
 
 int mrz_lease_acquire_all(mrz_cache* cache, const mrz_lease_request* requests, size_t count, mrz_lease* leases)
@@ -80,8 +84,10 @@ int mrz_lease_acquire_all(mrz_cache* cache, const mrz_lease_request* requests, s
             asked.push_back({memory_at(request.address, request.length), checked_access(request.access)});
         }
         std::vector<mrz::Lease> taken = from.lease_all(asked);
-        for (std::size_t i = 0; i < count; ++i)
-            fill_in(leases[i], std::move(taken[i]));
+        for (std::size_t i = 0; i < count; ++i) {
+            new (leases[i].held_) mrz::Lease{std::move(taken[i])};
+            fill_in(leases[i]);
+        }
         return 0;
     });
 }

@@ -151,8 +151,8 @@ struct CacheSnapshot {
 //! fork() needs nothing: the parent's memory stays its own.
 //!
 //! Of memory that DPDK took from the kernel itself, in any process, DPDK tells when it gives it back, and what leaves
-//! an external heap is forgotten, too. So it is kept where there is no userfaultfd. Such memory must not be leased any
-//! more once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed
+//! an external heap is forgotten, too. So it is kept where there is no userfaultfd. Such memory must not be leased
+//! any more once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed
 //! before. A cache is neither made, closed nor destroyed in a callback of DPDK's memory events.
 //!
 //! Has one thread, "mrz-cache", that deregisters; all watched caches of a process share another, "mrz-watch". Belongs
