@@ -85,12 +85,15 @@ Settings settings_of(const Options& options)
                    "give powers of two");
         if (settings.memory / size < 5)
             refuse("--memory is less than five blocks of " + mrz::app::size_argument(size), "give more --memory");
-        const std::size_t under_way = size * std::ranges::max(settings.depths);
+        // Caches round to the pages that memory has.
+        const bool huge = std::ranges::find(settings.pages, Pages::huge) != settings.pages.end();
+        const std::size_t under_way =
+            (huge ? std::max(size, std::size_t{2_MiB}) : size) * std::ranges::max(settings.depths);
         if (settings.cache < under_way)
             throw mrz::Error{EINVAL,
                              {.trouble = mrz::Trouble::invalid,
                               .what = "the command line",
-                              .limit = "--cache, in bytes, has no room for the operations under way",
+                              .limit = "--cache, in bytes, has no room for the pages of all operations under way",
                               .present = settings.cache,
                               .need = under_way,
                               .remedy = "give more --memory or --cache, smaller --sizes or less --depths"}};

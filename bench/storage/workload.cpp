@@ -64,7 +64,7 @@ Workload::Workload(const WorkloadOptions& options) : timed_{options.timed}
     const auto add = [&](std::uint32_t block, std::mt19937_64& random) {
         Operation one{.block = block, .write = random() % 100 >= options.read_percent};
         if (one.write)
-            one.fence = last_read[block] != 0 && operations_.size() - last_read[block] < options.depth;
+            one.fence = last_read[block] != 0 && operations_.size() - last_read[block] + 1 < options.depth;
         else
             last_read[block] = operations_.size() + 1;
         operations_.push_back(one);
