@@ -108,13 +108,7 @@ Error memory_failure(int error, std::string what, std::uint64_t size)
 
 void check_mappings(std::span<const std::span<std::byte>> memories)
 {
-    if (memories.empty())
-        return;
-    const auto first = std::ranges::min(memories, {}, [](const auto& memory) { return memory.data(); });
-    const auto last =
-        std::ranges::max(memories, {}, [](const auto& memory) { return memory.data() + memory.size(); });
-    const auto length = static_cast<std::size_t>(last.data() + last.size() - first.data());
-    const auto mappings = host::mapped_memory(first.data(), length);
+    const auto mappings = host::mapped_memory_around(memories);
     for (const auto& memory : memories)
         if (const auto failure = mapping_failure(memory, mappings))
             throw *failure;

@@ -104,12 +104,9 @@ std::optional<std::vector<Layout>> read_layouts(std::span<const std::span<const 
     if (memories.empty())
         return layouts;
     layouts.reserve(memories.size());
-    Range around{~std::uint64_t{0}, 0};
-    for (const auto& memory : memories) {
-        const Range range = range_of(memory);
-        around = {std::min(around.begin, range.begin), std::max(around.end, range.end)};
-    }
-    const auto mapped = host::mapped_memory(reinterpret_cast<const void*>(around.begin), around.end - around.begin);
+    for (const auto& memory : memories)
+        static_cast<void>(range_of(memory));
+    const auto mapped = host::mapped_memory_around(memories);
     for (const auto& memory : memories) {
         const Range range = range_of(memory);
         const std::vector<Stretch> stretches = stretches_of(range, mapped);

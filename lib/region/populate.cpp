@@ -80,16 +80,7 @@ void populate(std::span<const std::byte> memory, const std::vector<host::MappedM
 
 void populate(std::span<const std::span<const std::byte>> memories)
 {
-    std::uintptr_t from = ~std::uintptr_t{0};
-    std::uintptr_t to = 0;
-    for (const auto& memory : memories) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-        from = std::min(from, begin);
-        to = std::max(to, begin + memory.size());
-    }
-    if (from >= to)
-        return;
-    if (const auto mappings = host::mapped_memory(reinterpret_cast<const void*>(from), to - from))
+    if (const auto mappings = host::mapped_memory_around(memories))
         for (const auto& memory : memories)
             populate(memory, *mappings);
 }

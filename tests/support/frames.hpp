@@ -3,6 +3,8 @@
 //! Ethernet frames for tests, written and read by the standards' words and by nothing that is under test.
 #pragma once
 
+#include "support/big_endian.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,26 +20,6 @@ using Bytes = std::span<const std::uint8_t>;
 using MacAddress = std::array<std::uint8_t, 6>;
 
 inline constexpr std::size_t ethernet_header = 14;
-
-inline std::uint16_t read16(Bytes bytes, std::size_t at)
-{
-    return static_cast<std::uint16_t>(bytes[at] << 8 | bytes[at + 1]);
-}
-inline void write16(Frame& frame, std::size_t at, std::size_t value)
-{
-    frame.at(at) = static_cast<std::uint8_t>(value >> 8);
-    frame.at(at + 1) = static_cast<std::uint8_t>(value);
-}
-
-//! RFC 1071: the one's complement sum of 16-bit words. 0xffff over anything that holds its own checksum.
-inline std::uint16_t ones_sum(Bytes bytes, std::uint32_t sum = 0)
-{
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        sum += static_cast<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-    while (sum > 0xffff)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<std::uint16_t>(sum);
-}
 
 inline Frame ethernet(const MacAddress& destination, const MacAddress& source, std::uint16_t type)
 {

@@ -133,6 +133,23 @@ TEST(HostMappedMemoryOfThisProcess, IsTheSameAsInTheText)
     EXPECT_EQ(asked->at(1).name, "/memfd:a name (deleted)");
 }
 
+TEST(HostMappedMemoryOfThisProcess, IsFoundAroundSeveralInAnyOrder)
+{
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const three = ::mmap(nullptr, 3 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(three, MAP_FAILED);
+    auto* const bytes = static_cast<std::byte*>(three);
+    ASSERT_EQ(::mprotect(bytes + page, page, PROT_NONE), 0); // three mappings
+    const std::span<std::byte> ends[] = {{bytes + 2 * page, 1}, {bytes + page - 1, 1}};
+    const auto found = mapped_memory_around(std::span<const std::span<std::byte>>{ends});
+    ASSERT_TRUE(found.has_value());
+    ASSERT_EQ(found->size(), 3u);
+    EXPECT_LE(found->front().begin, reinterpret_cast<std::uintptr_t>(bytes));
+    EXPECT_GE(found->back().end, reinterpret_cast<std::uintptr_t>(bytes) + 3 * page);
+    EXPECT_TRUE(mapped_memory_around(std::span<const std::span<std::byte>>{})->empty());
+    ::munmap(three, 3 * page);
+}
+
 TEST(HostMappedMemoryOfThisProcess, IsSeenAsItIs)
 {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -44,8 +44,8 @@ TEST_F(Engines, FiveTupleSwapSwapsAllThreeLayersOfIpv4)
             const Bytes l4 = protocol == 6 ? tcp(counted(20)) : udp(counted(20));
             const Bytes in = ipv4({.protocol = protocol, .options = options}, l4);
             Bytes l4_out = l4;
-            set_word(l4_out, 0, 2222);
-            set_word(l4_out, 2, 1111);
+            write16(l4_out, 0, 2222);
+            write16(l4_out, 2, 1111);
             EXPECT_EQ(through(testpmd::five_tuple_swap, ethernet(0x0800) + in),
                       only(swapped(words({0x0800}), {in.begin(), in.begin() + 12}, ip_a, ip_b, options + l4_out)));
         }
@@ -58,8 +58,8 @@ TEST_F(Engines, FiveTupleSwapPassesVlanTagsAndIpv6ExtensionHeaders)
     const Bytes options = words({0x1100, 0, 0, 0}); // hop-by-hop, then UDP
     const Bytes in = ipv6(0, options + udp(counted(9)));
     Bytes l4 = udp(counted(9));
-    set_word(l4, 0, 2222);
-    set_word(l4, 2, 1111);
+    write16(l4, 0, 2222);
+    write16(l4, 2, 1111);
     EXPECT_EQ(through(testpmd::five_tuple_swap, mac_b + mac_a + tags + in),
               only(swapped(tags, {in.begin(), in.begin() + 8}, ip6_a, ip6_b, options + l4)));
 }
@@ -82,11 +82,11 @@ TEST_F(Engines, FiveTupleSwapGoesAsFarAsThePacketMakesSense)
     for (const unsigned version_and_length : {0x44U, 0x40U, 0x65U, 0x4fU}) {
         Bytes bad(good.begin(), good.begin() + 40);
         bad[0] = static_cast<std::uint8_t>(version_and_length);
-        set_word(bad, 2, 40);
+        write16(bad, 2, 40);
         expect(type + bad, type + bad);
     }
     Bytes longer = good;
-    set_word(longer, 2, static_cast<unsigned>(good.size() + 1));
+    write16(longer, 2, static_cast<unsigned>(good.size() + 1));
     expect(type + longer, type + longer);
     // Ports that are a later fragment's data, are cut off, lie in another segment, or are another protocol's.
     const Bytes later = ipv4({.fragment = 0x2001}, udp(counted(20)));

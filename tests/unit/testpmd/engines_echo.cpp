@@ -15,8 +15,8 @@ Bytes echo_reply(const Bytes& payload)
 {
     Bytes bytes = echo_request(payload);
     bytes[0] = 0;
-    set_word(bytes, 2, 0);
-    set_word(bytes, 2, static_cast<std::uint16_t>(~plain_sum(bytes)));
+    write16(bytes, 2, 0);
+    write16(bytes, 2, static_cast<std::uint16_t>(~ones_sum(bytes)));
     return bytes;
 }
 
@@ -57,7 +57,7 @@ TEST_F(Icmpecho, SumsEveryKindOfRequestRight)
         const auto out = through(
             testpmd::icmpecho, ethernet(0x0800) + ipv4({.protocol = 1}, echo_request(words({word, 0xf7ff - word}))));
         ASSERT_EQ(out.size(), 1U);
-        EXPECT_EQ(plain_sum(std::span{out[0]}.subspan(34)), 0xffff) << word;
+        EXPECT_EQ(ones_sum(std::span{out[0]}.subspan(34)), 0xffff) << word;
     }
 }
 

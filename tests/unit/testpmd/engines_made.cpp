@@ -23,7 +23,7 @@ Bytes made_headers(const Bytes& to, const Bytes& from, const Bytes& from_ip, con
                    unsigned to_port, std::size_t length)
 {
     Bytes ip = words({0x4500, static_cast<unsigned>(length - 14), 0, 0, 0x4011, 0}) + from_ip + to_ip;
-    set_word(ip, 10, static_cast<std::uint16_t>(~plain_sum(ip)));
+    write16(ip, 10, static_cast<std::uint16_t>(~ones_sum(ip)));
     return ethernet(0x0800, to, from) + ip + words({from_port, to_port, static_cast<unsigned>(length - 34), 0});
 }
 

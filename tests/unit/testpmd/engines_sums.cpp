@@ -14,7 +14,7 @@ namespace {
 //! Of packets that were made by the functions of packets.hpp.
 std::uint16_t sum_with_pseudo_header(const Bytes& addresses, std::uint8_t protocol, const Bytes& l4)
 {
-    return plain_sum(addresses + words({0, static_cast<unsigned>(l4.size()), 0, protocol}) + l4);
+    return ones_sum(addresses + words({0, static_cast<unsigned>(l4.size()), 0, protocol}) + l4);
 }
 
 class Csum : public Engines {
@@ -40,7 +40,7 @@ const Bytes type6 = words({0x86dd});
 
 TEST(PlainSums, AreWhatTheirStandardsSay)
 {
-    EXPECT_EQ(plain_sum(words({0x0001, 0xf203, 0xf4f5, 0xf6f7})), 0xddf2); // RFC 1071, section 3
+    EXPECT_EQ(ones_sum(words({0x0001, 0xf203, 0xf4f5, 0xf6f7})), 0xddf2); // RFC 1071, section 3
     const Bytes digits{'1', '2', '3', '4', '5', '6', '7', '8', '9'};
     EXPECT_EQ(plain_crc32c(digits), 0xe3069283);
 }
@@ -81,7 +81,7 @@ class Samples {
             }
             addresses = ip6_a + ip6_b;
             l3 = ipv6(next, chain);
-            set_word(l3, 4, static_cast<unsigned>(chain.size() + l4.size()));
+            write16(l3, 4, static_cast<unsigned>(chain.size() + l4.size()));
         } else {
             addresses = ip_a + ip_b;
             l3 = ipv4({.protocol = protocol, .options = Bytes(4 * below(11), 1)}, l4);
@@ -103,13 +103,13 @@ class Samples {
                 right_l4[8 + i] = static_cast<std::uint8_t>(crc >> (8 * i));
         } else {
             const std::size_t at = protocol == 6 ? 16 : 6;
-            set_word(right_l4, at, 0);
+            write16(right_l4, at, 0);
             const auto sum = static_cast<std::uint16_t>(~sum_with_pseudo_header(addresses, protocol, right_l4));
-            set_word(right_l4, at, sum == 0 && protocol == 17 ? 0xffff : sum);
+            write16(right_l4, at, sum == 0 && protocol == 17 ? 0xffff : sum);
         }
         sample.right = words({type}) + tags + l3 + right_l4 + padding;
         if (!version_6)
-            set_word(l3, 10, static_cast<unsigned>(random_()));
+            write16(l3, 10, static_cast<unsigned>(random_()));
         sample.wrong = words({type}) + tags + l3 + l4 + padding;
         return sample;
     }
@@ -142,10 +142,10 @@ TEST_F(Csum, LeavesAUdpSumOfNone)
 TEST_F(Csum, SaysAUdpSumOfZeroAsAllOnes)
 {
     Bytes l4 = udp(words({0}), 0);
-    set_word(l4, 8, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, l4)));
-    set_word(l4, 6, 0x1234);
+    write16(l4, 8, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, l4)));
+    write16(l4, 6, 0x1234);
     Bytes right = l4;
-    set_word(right, 6, 0xffff);
+    write16(right, 6, 0xffff);
     EXPECT_EQ(after_addresses(type4 + ipv4({}, l4)), type4 + ipv4({}, right));
 }
 
@@ -153,8 +153,8 @@ TEST_F(Csum, SumsADatagramThatDoesNotFillItsPacket)
 {
     const Bytes l4 = udp(counted(20));
     Bytes right = l4;
-    set_word(right, 6, 0);
-    set_word(right, 6, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, right)));
+    write16(right, 6, 0);
+    write16(right, 6, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, right)));
     const Bytes more = counted(7);
     EXPECT_EQ(after_addresses(type4 + ipv4({}, l4 + more)), type4 + ipv4({}, right + more));
 }
@@ -164,7 +164,7 @@ TEST_F(Csum, LeavesTheTransportOfFragments)
     for (const unsigned fragment : {0x2000U, 0x2003U, 3U}) {
         Bytes wrong = ipv4({.fragment = fragment}, udp(counted(20)));
         const Bytes right = wrong;
-        set_word(wrong, 10, 0xbad);
+        write16(wrong, 10, 0xbad);
         EXPECT_EQ(after_addresses(type4 + wrong), type4 + right);
     }
     for (const unsigned fragment : {0x0001U, 0x0009U, 0x0008U})
@@ -182,7 +182,7 @@ TEST_F(Csum, LeavesTheTransportOfWhatIsStillToBeRouted)
 TEST_F(Csum, LeavesWhatLies)
 {
     const auto with_word = [](Bytes bytes, std::size_t at, unsigned value) {
-        set_word(bytes, at, value);
+        write16(bytes, at, value);
         return bytes;
     };
     const Bytes good = ipv4({}, udp(counted(20)));
@@ -269,8 +269,8 @@ TEST_F(Csum, SumsItselfWhatThePortCannotBeToldOf)
         tags = tags + vlan_tag(i, i < 39 ? 0x8100 : 0x0800);
     Bytes l4 = udp(counted(5));
     Bytes right = l4;
-    set_word(right, 6, 0);
-    set_word(right, 6, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, right)));
+    write16(right, 6, 0);
+    write16(right, 6, static_cast<std::uint16_t>(~sum_with_pseudo_header(ip_a + ip_b, 17, right)));
     EXPECT_EQ(after_addresses(tags + ipv4({}, l4)), tags + ipv4({}, right));
 }
 

@@ -3,6 +3,8 @@
 //! Packets as bytes, made and summed without DPDK.
 #pragma once
 
+#include "support/big_endian.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -28,27 +30,6 @@ inline Bytes words(std::initializer_list<unsigned> values)
         bytes.push_back(static_cast<std::uint8_t>(value));
     }
     return bytes;
-}
-
-inline std::uint16_t word_at(std::span<const std::uint8_t> bytes, std::size_t offset)
-{
-    return static_cast<std::uint16_t>(bytes[offset] << 8 | bytes[offset + 1]);
-}
-inline void set_word(Bytes& bytes, std::size_t offset, unsigned value)
-{
-    bytes[offset] = static_cast<std::uint8_t>(value >> 8);
-    bytes[offset + 1] = static_cast<std::uint8_t>(value);
-}
-
-//! RFC 1071's sum, not complemented. That of bytes which hold their right checksum is 0xffff.
-inline std::uint16_t plain_sum(std::span<const std::uint8_t> bytes)
-{
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        sum += static_cast<std::uint64_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-    while (sum > 0xffff)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return static_cast<std::uint16_t>(sum);
 }
 
 //! CRC32c, bit by bit.
@@ -94,7 +75,7 @@ inline Bytes ipv4(const Ipv4& header, const Bytes& payload)
         words({static_cast<unsigned>(0x4000 | length / 4 << 8), static_cast<unsigned>(length + payload.size()),
                0x1234, header.fragment, 0x4000U | header.protocol, 0}) +
         header.from + header.to + header.options;
-    set_word(bytes, 10, static_cast<std::uint16_t>(~plain_sum(bytes)));
+    write16(bytes, 10, static_cast<std::uint16_t>(~ones_sum(bytes)));
     return bytes + payload;
 }
 inline Bytes ipv6(std::uint8_t next, const Bytes& payload)
@@ -118,7 +99,7 @@ inline Bytes sctp(const Bytes& payload)
 inline Bytes echo_request(const Bytes& payload)
 {
     Bytes bytes = words({0x0800, 0, 77, 1}) + payload;
-    set_word(bytes, 2, static_cast<std::uint16_t>(~plain_sum(bytes)));
+    write16(bytes, 2, static_cast<std::uint16_t>(~ones_sum(bytes)));
     return bytes;
 }
 inline Bytes arp(unsigned operation, const Bytes& sender, const Bytes& sender_ip, const Bytes& target,

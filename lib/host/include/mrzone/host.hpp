@@ -9,9 +9,11 @@
 
 #include <mrzone/base.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -149,6 +151,19 @@ struct MappedMemory {
 //! The mappings that [address, address + length) touches, in ascending order. Nothing if they cannot be read.
 MRZ_API std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std::size_t length,
                                                                const Root& root = {});
+//! As above, from the first to the last byte of several memories, in one look. \p Memory is a std::span of bytes.
+template <class Memory>
+std::optional<std::vector<MappedMemory>> mapped_memory_around(std::span<const Memory> memories)
+{
+    std::uintptr_t begin = ~std::uintptr_t{0};
+    std::uintptr_t end = 0;
+    for (const Memory& memory : memories) {
+        const auto first = reinterpret_cast<std::uintptr_t>(memory.data());
+        begin = std::min(begin, first);
+        end = std::max(end, first + memory.size());
+    }
+    return mapped_memory(reinterpret_cast<const void*>(begin), begin < end ? end - begin : 0);
+}
 //! The mappings of hugepages (hugetlbfs, anonymous ones too) that a process has, in ascending order. Needs no
 //! privilege for a process of the same user. Nothing if they cannot be read: no such process, or another user's.
 MRZ_API std::optional<std::vector<MappedMemory>> hugepage_mappings(pid_t pid, const Root& root = {});
