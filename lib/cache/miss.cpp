@@ -56,6 +56,11 @@ void CacheState::serve(Open& open)
     wait_at_gate();
     round(open);
     Lock lock{mutex_};
+    // Some may be there, behind others that ended.
+    const std::size_t all = open.rest.size();
+    serve_known(open);
+    for (std::size_t served = all - open.rest.size(); served > 0; --served)
+        open.record.count_hit();
     misses_ += open.rest.size();
     make_regions(lock, open);
 }
