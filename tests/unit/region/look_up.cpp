@@ -271,6 +271,7 @@ struct Model {
         std::uint64_t start, end;
         std::uint32_t key;
         bool writable;
+        bool lasting;
         LookUp::Listing listing;
     };
     std::vector<One> regions;
@@ -327,8 +328,9 @@ class LookUpProperty : public LookUpTest {
                                             Access::local_write};
         const Access access = rights[number(std::size(rights))];
         // An arena's memory and other, side by side: only the former comes into slots.
-        model.regions.push_back({start, start + length, key, grants(access, Access::local_write),
-                                 list(start, length, key, access, number(3) != 0)});
+        const bool lasting = number(3) != 0;
+        model.regions.push_back({start, start + length, key, grants(access, Access::local_write), lasting,
+                                 list(start, length, key, access, lasting)});
     }
     void remove()
     {
@@ -357,6 +359,7 @@ class LookUpProperty : public LookUpTest {
         ASSERT_NE(one, model.regions.end()) << "a stale key for " << std::hex << address << ' ' << length;
         ASSERT_TRUE(model.covers(*one, address, length, to_read)) << std::hex << address << ' ' << length;
         ASSERT_EQ(found.reach, one->end - address);
+        ASSERT_TRUE(one->lasting || !shut) << "what may be gone, for " << std::hex << address << ' ' << length;
     }
 
     void run(std::uint64_t granule)
