@@ -56,11 +56,13 @@ std::optional<std::uint32_t> CacheState::search(Record& record, const Range& ran
         table = table_.load();
         cache::publish(record.table, table);
     } while (table_.load() != table);
-    const Entry* const entry = has_remote_right(access) ? table->find_exact(range.begin, range.end, access)
-                                                        : &table->find_local(range.begin, access);
     std::optional<std::uint32_t> found;
-    if (entry != nullptr && entry->end >= range.end)
-        found = entry->index;
+    for (const Table* at = table; at != nullptr && !found; at = at->base()) {
+        const Entry* const entry = has_remote_right(access) ? at->find_exact(range.begin, range.end, access)
+                                                            : &at->find_local(range.begin, access);
+        if (entry != nullptr && entry->end >= range.end)
+            found = entry->index;
+    }
     record.table.store(nullptr, std::memory_order_release);
     return found;
 }

@@ -56,6 +56,11 @@ void CacheState::serve(Open& open)
     wait_at_gate();
     round(open);
     Lock lock{mutex_};
+    // Some may be there, behind others that ended.
+    const std::size_t all = open.rest.size();
+    serve_known(open);
+    for (std::size_t served = all - open.rest.size(); served > 0; --served)
+        open.record.count_hit();
     misses_ += open.rest.size();
     make_regions(lock, open);
 }
@@ -179,26 +184,39 @@ void CacheState::finish(std::span<Wanted> wanted) noexcept
         merges_ += one.merged ? 1 : 0;
         // Else it ended meanwhile: it serves those for whom it was made, who asked before, and goes with their
         // leases.
-        if (marks_[one.index].change(Mark::Is::on_its_way, Mark::Is::alive))
-            alive_.insert(std::ranges::upper_bound(alive_, holding.range.begin, {},
-                                                   [&](std::uint32_t index) { return holdings_[index].range.begin; }),
-                          one.index);
-        else
+        if (marks_[one.index].change(Mark::Is::on_its_way, Mark::Is::alive)) {
+            for (auto* const list : {&alive_, &newest_})
+                list->insert(std::ranges::upper_bound(*list, holding.range.begin, {}, begins()), one.index);
+        } else {
             some_ended_.store(true);
+        }
     }
     epoch_.fetch_add(1);
-    publish_table();
+    publish_newest();
 }
 
 void CacheState::replace_neighbours(const Wanted& made) noexcept
 {
+    // Those that it covers begin within it.
+    const auto within = [&](std::vector<std::uint32_t>& list) {
+        const auto first = std::ranges::lower_bound(list, made.range.begin, {}, begins());
+        return std::ranges::subrange{first,
+                                     std::ranges::lower_bound(first, list.end(), made.range.end, {}, begins())};
+    };
     chosen_.clear();
-    for (const std::uint32_t index : alive_) {
+    for (const std::uint32_t index : within(alive_)) {
         const Holding& there = holdings_[index];
         if (index != made.index && there.access == made.access && made.range.covers(there.range))
             chosen_.push_back(index);
     }
-    give_up(chosen_);
+    if (part_with(chosen_) == 0)
+        return;
+    for (auto* const list : {&alive_, &newest_}) {
+        const auto gone =
+            std::ranges::remove_if(within(*list), [&](std::uint32_t i) { return marks_[i].is() != Mark::Is::alive; });
+        list->erase(gone.begin(), gone.end());
+    }
+    publish_newest();
 }
 
 void CacheState::take_back(Lock& lock, std::span<Wanted> wanted) noexcept

@@ -76,6 +76,11 @@ Charge lacking(const Charge& used, const Charge& need, const Charge& budget)
     throw Error{ENOBUFS, {.trouble = Trouble::busy, .what = "making regions", .limit = "no room", .remedy = {}}};
 }
 
+void complain_of_memory() noexcept
+{
+    log_once(Severity::warning, "cache: no memory for a table, so regions that are there may not be found");
+}
+
 } // namespace
 
 bool CacheState::fits(const Charge& need) const noexcept
@@ -156,6 +161,16 @@ bool CacheState::evict_idle(Lock& lock)
 
 std::size_t CacheState::give_up(std::span<const std::uint32_t> chosen) noexcept
 {
+    const std::size_t gone = part_with(chosen);
+    if (gone > 0) {
+        std::erase_if(alive_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
+        publish_table();
+    }
+    return gone;
+}
+
+std::size_t CacheState::part_with(std::span<const std::uint32_t> chosen) noexcept
+{
     if (chosen.empty())
         return 0;
     for (const std::uint32_t index : chosen)
@@ -170,8 +185,6 @@ std::size_t CacheState::give_up(std::span<const std::uint32_t> chosen) noexcept
             ++gone;
         }
     }
-    std::erase_if(alive_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
-    publish_table();
     if (gone > 0)
         ring();
     return gone;
@@ -245,6 +258,7 @@ std::unique_ptr<Table> CacheState::unread_table()
         const auto unread = std::partition(retired_.begin(), retired_.end(), [&](const auto& table) {
             return std::ranges::find(read, table.get()) != read.end();
         });
+        std::for_each(unread, retired_.end(), [](const auto& table) { table->forget_base(); });
         std::move(unread, retired_.end(), std::back_inserter(unread_));
         retired_.erase(unread, retired_.end());
     }
@@ -255,24 +269,56 @@ std::unique_ptr<Table> CacheState::unread_table()
     return table;
 }
 
+std::shared_ptr<Table> CacheState::unused_base()
+{
+    const auto unused = std::ranges::find_if(bases_, [](const auto& base) { return base.use_count() == 1; });
+    return unused != bases_.end() ? *unused : bases_.emplace_back(std::make_shared<Table>());
+}
+
 void CacheState::publish_table() noexcept
 {
+    try {
+        const std::shared_ptr<Table> base = unused_base();
+        base->rebuild(rows_of(alive_));
+        publish({}, base);
+        newest_.clear();
+    } catch (const std::bad_alloc&) {
+        complain_of_memory();
+    }
+}
+
+void CacheState::publish_newest() noexcept
+{
+    static constexpr std::size_t few = 32;
+    // Then one of all costs as much, shared by those that came since the last.
+    if (newest_.size() > few && newest_.size() * newest_.size() > 2 * alive_.size())
+        return publish_table();
+    try {
+        publish(rows_of(newest_), published_->shared_base());
+    } catch (const std::bad_alloc&) {
+        complain_of_memory();
+    }
+}
+
+std::span<const cache::Row> CacheState::rows_of(std::span<const std::uint32_t> indices) noexcept
+{
     rows_.clear();
-    for (const std::uint32_t index : alive_) {
+    for (const std::uint32_t index : indices) {
         const Holding& holding = holdings_[index];
         if (marks_[index].is() == Mark::Is::alive)
             rows_.push_back({holding.range.begin, {holding.range.end, index, holding.access}});
     }
-    try {
-        auto table = unread_table();
-        table->rebuild(rows_);
-        retired_.reserve(retired_.size() + 1);
-        table_.store(table.get());
-        std::swap(published_, table);
-        retired_.push_back(std::move(table));
-    } catch (const std::bad_alloc&) {
-        log_once(Severity::warning, "cache: no memory for a table, so regions that are there may not be found");
-    }
+    return rows_;
+}
+
+void CacheState::publish(std::span<const cache::Row> rows, std::shared_ptr<const Table> base)
+{
+    auto table = unread_table();
+    table->rebuild(rows, std::move(base));
+    retired_.reserve(retired_.size() + 1);
+    table_.store(table.get());
+    std::swap(published_, table);
+    retired_.push_back(std::move(table));
 }
 
 } // namespace mrz

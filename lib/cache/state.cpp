@@ -46,7 +46,7 @@ CacheState::CacheState(const Domain& domain, const CacheOptions& options)
     for (std::uint32_t i = 0; i < options_.keys; ++i)
         holdings_[i].index = i;
     // What is done when there is no memory, or nobody to tell, finds room.
-    for (auto* const list : {&vacant_, &on_their_way_, &alive_, &dying_, &chosen_})
+    for (auto* const list : {&vacant_, &on_their_way_, &alive_, &newest_, &dying_, &chosen_})
         list->reserve(options_.keys);
     rows_.reserve(options_.keys);
     published_ = std::make_unique<cache::Table>();

@@ -174,8 +174,15 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     bool evict(const cache::Charge& least, const cache::Charge& most);
     //! Gives up all idle regions and waits until they are gone. False if there was none.
     bool evict_idle(Lock& lock);
-    //! Those of the chosen that are not in use go to the dying. Returns how many.
+    //! Those of the chosen that are not in use go to the dying, and are not alive any more. Returns how many.
     std::size_t give_up(std::span<const std::uint32_t> chosen) noexcept;
+    //! The same, but they stay in lists and tables, from which the caller takes them.
+    std::size_t part_with(std::span<const std::uint32_t> chosen) noexcept;
+    //! For sorting indices by address.
+    [[nodiscard]] auto begins() const noexcept
+    {
+        return [this](std::uint32_t index) { return holdings_[index].range.begin; };
+    }
     //! What ended and is not in use goes to the dying.
     void collect_ended() noexcept;
     void let_die(std::uint32_t index) noexcept;
@@ -184,6 +191,12 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     bool look_who_holds() noexcept;
     //! Publishes what is alive. For want of memory the old table stays: it finds less, and nothing wrong.
     void publish_table() noexcept;
+    //! The same, where all that went since the last publish_table() is covered by newer ones.
+    void publish_newest() noexcept;
+    //! Those that are alive, until rows_ changes. \p indices are in order of address.
+    std::span<const cache::Row> rows_of(std::span<const std::uint32_t> indices) noexcept;
+    void publish(std::span<const cache::Row> rows, std::shared_ptr<const cache::Table> base);
+    std::shared_ptr<cache::Table> unused_base();
     std::unique_ptr<cache::Table> unread_table();
 
     // ---- The control thread (control.cpp)
@@ -222,7 +235,8 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     std::atomic<std::uint32_t> places_ = 0; // the first so many marks were ever used
     std::vector<std::uint32_t> vacant_;
     std::vector<std::uint32_t> on_their_way_;
-    std::vector<std::uint32_t> alive_; // in order of address; some may have ended meanwhile
+    std::vector<std::uint32_t> alive_;  // in order of address; some may have ended meanwhile
+    std::vector<std::uint32_t> newest_; // of these, those that came after the published table's base
     std::vector<std::uint32_t> dying_;
     // Scratch.
     std::vector<bool> held_;
@@ -234,6 +248,7 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     std::unique_ptr<cache::Table> published_;
     std::vector<std::unique_ptr<cache::Table>> retired_; // not known to be unread
     std::vector<std::unique_ptr<cache::Table>> unread_;
+    std::vector<std::shared_ptr<cache::Table>> bases_; // all; those that nobody else shares may be made anew
 
     std::uint64_t misses_ = 0;
     std::uint64_t evictions_ = 0;

@@ -24,8 +24,9 @@ void Table::Column::add_farthest(const Row& row)
     add({row.begin, row.entry.end > entries.back().end ? row.entry : entries.back()});
 }
 
-void Table::rebuild(std::span<const Row> rows)
+void Table::rebuild(std::span<const Row> rows, std::shared_ptr<const Table> base)
 {
+    base_ = std::move(base);
     writable_.clear();
     readable_.clear();
     remote_.clear();

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! What a hit searches: made anew for each change, and never changed once published. Private to this floor.
+//!
+//! A change makes a table of the newest regions only, which is searched before the table of all that were there when
+//! that was made last: its base. So a change costs about the square root of the number of regions.
 #pragma once
 
 #include <mrzone/base.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mrz::cache {
@@ -27,7 +32,13 @@ class Table {
   public:
     Table() { rebuild({}); }
     //! \p rows in order of begin. What it throws leaves a table that finds nothing wrong.
-    void rebuild(std::span<const Row> rows);
+    //! \p base is to be searched where this one has no entry that serves. Rows of it that are gone must be covered by
+    //! others here, of the same rights: else they may hide some that are not.
+    void rebuild(std::span<const Row> rows, std::shared_ptr<const Table> base = nullptr);
+    void forget_base() noexcept { base_.reset(); }
+    [[nodiscard]] const std::shared_ptr<const Table>& shared_base() const noexcept { return base_; }
+    //! nullptr if there is none.
+    [[nodiscard]] const Table* base() const noexcept { return base_.get(); }
 
     //! An entry that covers [begin, end) with local rights only, if there is one; else one whose end is less.
     [[nodiscard]] const Entry& find_local(std::uintptr_t begin, Access access) const noexcept
@@ -64,6 +75,7 @@ class Table {
     Column readable_; //!< All local-only ones; empty if these are the same.
     Column remote_;
     bool reads_apart_ = false;
+    std::shared_ptr<const Table> base_;
 };
 
 } // namespace mrz::cache

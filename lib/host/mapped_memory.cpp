@@ -2,6 +2,7 @@
 #include <mrzone/host.hpp>
 
 #include "files.hpp"
+#include "map_query.hpp"
 #include "parse.hpp"
 
 #include <linux/magic.h>
@@ -88,6 +89,9 @@ std::optional<std::vector<MappedMemory>> mapped_memory(const void* address, std:
     if (length == 0)
         return result;
     const std::uint64_t last = length - 1 > ~begin ? ~std::uint64_t{0} : begin + (length - 1);
+    // A hundred times quicker than text, and it tells page sizes to everybody.
+    if (auto mappings = query_mappings(begin, last, root))
+        return mappings;
     // A process with DPDK's drivers has a thousand mappings: most lines are looked at no further than their range,
     // and none after the range that is asked for, since they are in order. False once that is so.
     const auto take_line = [&](std::string_view line) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "made_up_root.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -89,6 +92,45 @@ TEST_F(HostHugepageMappings, AreNoneOfAProcessWithoutMemory)
 {
     files.write("/proc/17/smaps", "");
     EXPECT_TRUE(hugepage_mappings(17, root)->empty());
+}
+
+// Kernels that answer questions about single mappings must say what the text says.
+TEST(HostMappedMemoryOfThisProcess, IsTheSameAsInTheText)
+{
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const int file = memfd_create("a name", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, static_cast<off_t>(page)), 0);
+    // With pages around it that merge with nothing else.
+    void* const mapped = mmap(nullptr, 7 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    auto* const memory = static_cast<std::byte*>(mapped) + page;
+    ASSERT_EQ(mprotect(memory, 5 * page, PROT_READ | PROT_WRITE), 0);
+    ASSERT_NE(mmap(memory + page, page, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0), MAP_FAILED);
+    ASSERT_EQ(munmap(memory + 2 * page, page), 0);
+    ASSERT_EQ(mprotect(memory + 4 * page, page, PROT_READ), 0);
+    std::ifstream maps{"/proc/self/maps"};
+    const std::string text{std::istreambuf_iterator<char>{maps}, {}};
+    MadeUpRoot files; // where an ordinary file answers no questions
+    files.write("/proc/self/maps", text);
+    const auto asked = mapped_memory(memory + 1, 5 * page - 2);
+    const auto read = mapped_memory(memory + 1, 5 * page - 2, files.root());
+    munmap(mapped, 7 * page);
+    close(file);
+    ASSERT_TRUE(asked && read);
+    ASSERT_EQ(asked->size(), read->size());
+    ASSERT_EQ(asked->size(), 4u);
+    for (std::size_t i = 0; i < asked->size(); ++i) {
+        const MappedMemory& one = asked->at(i);
+        const MappedMemory& other = read->at(i);
+        EXPECT_EQ(one.begin, other.begin);
+        EXPECT_EQ(one.end, other.end);
+        EXPECT_EQ(one.readable, other.readable);
+        EXPECT_EQ(one.writable, other.writable);
+        EXPECT_EQ(one.shared, other.shared);
+        EXPECT_EQ(one.name, other.name);
+        EXPECT_EQ(one.page_size, page);
+    }
+    EXPECT_EQ(asked->at(1).name, "/memfd:a name (deleted)");
 }
 
 TEST(HostMappedMemoryOfThisProcess, IsFoundAroundSeveralInAnyOrder)

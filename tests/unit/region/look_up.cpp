@@ -274,6 +274,7 @@ struct Model {
         std::uint64_t start, end;
         std::uint32_t key;
         bool writable;
+        bool lasting;
         LookUp::Listing listing;
     };
     std::vector<One> regions;
@@ -298,7 +299,7 @@ class LookUpProperty : public LookUpTest {
         std::uint64_t length = (1 + number(12)) * granule;
         if (!model.regions.empty() && number(3) != 0) {
             const Model::One& other = model.regions[number(model.regions.size())];
-            switch (number(4)) {
+            switch (number(5)) {
             case 0: // adjacent
                 start = other.end;
                 break;
@@ -310,6 +311,10 @@ class LookUpProperty : public LookUpTest {
                 start = other.start;
                 length = other.end - other.start;
                 break;
+            case 3: // over its end
+                start = other.start + (other.end - other.start) / 2 / granule * granule;
+                length = other.end - start + granule * (1 + number(4));
+                break;
             default: // around it
                 start = other.start - std::min(other.start, granule);
                 length = other.end - start + granule;
@@ -318,9 +323,17 @@ class LookUpProperty : public LookUpTest {
         if (length > 1 && number(8) == 0)
             length -= 1; // not whole slots
         const auto key = ++last_key;
-        const bool writable = number(4) != 0;
-        model.regions.push_back({start, start + length, key, writable,
-                                 list(start, length, key, writable ? Access::local_write : Access::local_read)});
+        static constexpr Access rights[] = {Access::local_read,
+                                            Access::remote_read,
+                                            Access::local_write,
+                                            Access::local_write | Access::remote_read,
+                                            Access::local_write | Access::remote_write,
+                                            Access::local_write};
+        const Access access = rights[number(std::size(rights))];
+        // An arena's memory and other, side by side: only the former comes into slots.
+        const bool lasting = number(3) != 0;
+        model.regions.push_back({start, start + length, key, grants(access, Access::local_write), lasting,
+                                 list(start, length, key, access, lasting)});
     }
     void remove()
     {
@@ -342,13 +355,14 @@ class LookUpProperty : public LookUpTest {
         const bool to_read = random() % 2 == 0;
         const looked_up found = find(address, length, to_read);
         if (found.reach == 0) {
-            ASSERT_FALSE(model.any_covers(address, length, to_read)) << std::hex << address << ' ' << length;
+            ASSERT_FALSE(!shut && model.any_covers(address, length, to_read)) << std::hex << address << ' ' << length;
             return;
         }
         const auto one = std::ranges::find(model.regions, found.key.value, &Model::One::key);
         ASSERT_NE(one, model.regions.end()) << "a stale key for " << std::hex << address << ' ' << length;
         ASSERT_TRUE(model.covers(*one, address, length, to_read)) << std::hex << address << ' ' << length;
         ASSERT_EQ(found.reach, one->end - address);
+        ASSERT_TRUE(one->lasting || !shut) << "what may be gone, for " << std::hex << address << ' ' << length;
     }
 
     void run(std::uint64_t granule)
@@ -363,9 +377,20 @@ class LookUpProperty : public LookUpTest {
                     add(granule);
                 else
                     remove();
+                // Changes come while it is shut, too.
+                if (random() % 8 == 0 && std::exchange(shut, !shut))
+                    look_up.open();
+                else if (shut && !look_up.snapshot().shut)
+                    look_up.shut();
                 for (unsigned i = 0; i < 50; ++i)
                     ASSERT_NO_FATAL_FAILURE(check(granule)) << "seed " << seed << ", change " << change;
+                in_slots += look_up.snapshot().in_slots;
+                searched += look_up.snapshot().segments;
             }
+            if (std::exchange(shut, false))
+                look_up.open();
+            for (unsigned i = 0; i < 50; ++i)
+                ASSERT_NO_FATAL_FAILURE(check(granule)) << "seed " << seed << ", at its end";
             EXPECT_EQ(look_up.snapshot().regions, model.regions.size());
         }
         model.regions.clear();
@@ -375,16 +400,30 @@ class LookUpProperty : public LookUpTest {
     std::mt19937_64 random;
     Model model;
     std::uint32_t last_key = 0;
+    bool shut = false;
+    std::size_t in_slots = 0; // after each change, added up
+    std::size_t searched = 0;
 };
 
 TEST_F(LookUpProperty, FindsAKeyWhereOneCoversAllAndOnlyThenInSearches)
 {
     run(64);
+    EXPECT_EQ(in_slots, 0u);
+    EXPECT_GT(searched, 1000u);
 }
 
 TEST_F(LookUpProperty, FindsAKeyWhereOneCoversAllAndOnlyThenInSlots)
 {
     run(slot);
+    EXPECT_GT(in_slots, 1000u);
+    EXPECT_GT(searched, 1000u);
+}
+
+TEST_F(LookUpProperty, FindsAKeyWhereOneCoversAllAndOnlyThenWhereRegionsBeginAndEndWithinSlots)
+{
+    run(slot / 2);
+    EXPECT_GT(in_slots, 1000u);
+    EXPECT_GT(searched, 1000u);
 }
 
 } // namespace
