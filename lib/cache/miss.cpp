@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace mrz {
 
@@ -197,24 +198,23 @@ void CacheState::finish(std::span<Wanted> wanted) noexcept
 
 void CacheState::replace_neighbours(const Wanted& made) noexcept
 {
-    // Those that it covers begin within it.
+    // Those that it covers begin within it. Iterators, since clang 14 knows no subrange of this library.
     const auto within = [&](std::vector<std::uint32_t>& list) {
         const auto first = std::ranges::lower_bound(list, made.range.begin, {}, begins());
-        return std::ranges::subrange{first,
-                                     std::ranges::lower_bound(first, list.end(), made.range.end, {}, begins())};
+        return std::pair{first, std::ranges::lower_bound(first, list.end(), made.range.end, {}, begins())};
     };
     chosen_.clear();
-    for (const std::uint32_t index : within(alive_)) {
-        const Holding& there = holdings_[index];
-        if (index != made.index && there.access == made.access && made.range.covers(there.range))
-            chosen_.push_back(index);
+    const auto [first, last] = within(alive_);
+    for (auto at = first; at != last; ++at) {
+        const Holding& there = holdings_[*at];
+        if (*at != made.index && there.access == made.access && made.range.covers(there.range))
+            chosen_.push_back(*at);
     }
     if (part_with(chosen_) == 0)
         return;
     for (auto* const list : {&alive_, &newest_}) {
-        const auto gone =
-            std::ranges::remove_if(within(*list), [&](std::uint32_t i) { return marks_[i].is() != Mark::Is::alive; });
-        list->erase(gone.begin(), gone.end());
+        const auto [from, to] = within(*list);
+        list->erase(std::remove_if(from, to, [&](std::uint32_t i) { return marks_[i].is() != Mark::Is::alive; }), to);
     }
     publish_newest();
 }
