@@ -80,7 +80,10 @@ bool Watcher::watch_mappings(const Range& pages)
             mappings_.splice(mappings_.begin(), added);
         }
         const Range& range = mappings_.front().range;
-        const bool watched = userfault_.watch(range);
+        // What is being mapped anew at that moment is refused for a reason that is none, so not only once.
+        bool watched = false;
+        for (int tries = 0; tries < 4 && !watched; ++tries)
+            watched = userfault_.watch(range);
         const int error = errno;
         std::list<Mapping> old;
         {

@@ -39,7 +39,7 @@ void SegmentTable::Free::operator()(mrz_lookup_table_* table) const noexcept
 
 SegmentTable::SegmentTable(std::size_t segments, std::size_t separators)
     : segments_{segments}, bytes_{sizeof(mrz_lookup_table_) + separators * sizeof(std::uint64_t) +
-                                  segments * (sizeof(mrz_lookup_segment_) + sizeof foreign_[0])},
+                                  segments * (sizeof(mrz_lookup_segment_) + sizeof(void*))},
       table_{static_cast<mrz_lookup_table_*>(::operator new(
           sizeof(mrz_lookup_table_) + separators * sizeof(std::uint64_t) + segments * sizeof(mrz_lookup_segment_),
           alignment))}

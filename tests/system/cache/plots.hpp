@@ -3,6 +3,8 @@
 //! Memory that comes and goes at the same addresses, and says which generation of it this is.
 #pragma once
 
+#include <mrzone/region.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <shared_mutex>
 #include <span>
@@ -21,7 +24,7 @@
 
 namespace mrz::test {
 
-enum class Kind { anonymous, memory_file, hugepages };
+enum class Kind { anonymous, transparent, memory_file, hugepages };
 
 //! Addresses, and what is mapped there. Who uses it holds the lock shared; who changes it, exclusively.
 class Plot {
@@ -63,8 +66,13 @@ class Plot {
     //! @}
 
     [[nodiscard]] Kind kind() const { return kind_; }
+    //! A region of all of it, which look-ups may find: whoever sets or ends it owns the plot.
+    std::optional<Region> resident = {};
     [[nodiscard]] std::size_t page() const { return kind_ == Kind::hugepages ? step : 4096; }
-    [[nodiscard]] std::size_t pages() const { return kind_ == Kind::hugepages ? 1 : 16; }
+    [[nodiscard]] std::size_t pages() const
+    {
+        return kind_ == Kind::hugepages ? 1 : kind_ == Kind::transparent ? step / page() : 16;
+    }
     [[nodiscard]] std::size_t size() const { return page() * pages(); }
     [[nodiscard]] std::span<std::byte> bytes() const { return {static_cast<std::byte*>(address()), size()}; }
     [[nodiscard]] std::span<std::byte> part(std::size_t first, std::size_t count) const
@@ -176,6 +184,8 @@ class Plot {
         const auto place = static_cast<off_t>(file_ >= 0 ? file_at_ * size() + offset : 0);
         if (::mmap(at, length, PROT_READ | PROT_WRITE, flags | fixed, file_, place) != at)
             throw std::runtime_error{"cannot map a plot"};
+        if (kind_ == Kind::transparent)
+            ::madvise(at, length, MADV_HUGEPAGE); // where the system has them
     }
     void move(std::span<std::byte> from, void* to) const
     {

@@ -155,6 +155,11 @@ struct CacheSnapshot {
 //! any more once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed
 //! before. A cache is neither made, closed nor destroyed in a callback of DPDK's memory events.
 //!
+//! Resident regions of the domain are cared for, too, while it has a watched cache: look-ups (mrzone/lookup.h) miss
+//! while memory may be gone, and no look-up that starts after such a call has returned finds a region that touches
+//! what was there. The region itself stays as it is, with its key and the pages that it pinned, until its owner ends
+//! it. Memory that cannot be had under watch is found as without a cache.
+//!
 //! Has one thread, "mrz-cache", that deregisters; all watched caches of a process share another, "mrz-watch". Belongs
 //! to the process that made it: in a child of fork() it throws Error (unsupported, ENOTSUP), and destroying it or its
 //! leases does nothing.

@@ -8,6 +8,11 @@
  * cache, whose iova is its virtual address, from the end of its registration until its deregistration begins. A key
  * is valid as long as its region lives: whoever destroys a region sees to it that nobody works with its key any more.
  *
+ * Memory that is unmapped, moved or discarded while it is registered is found no more if the domain has a watched
+ * cache (mrzone/cache.hpp): no look-up that starts after that call has returned gets the key to what was there. For
+ * some microseconds around such a call, of whatever watched memory of the process, searches find nothing; so a miss
+ * may be worth a second try, or a lease. Memory of an arena is found all the same.
+ *
  * Memory of an arena is found by a shift, a bound and a load, as is what else lasts (RegionOptions), is whole,
  * aligned 2 MiB and grants local write. Other regions are searched, in a number of steps that grows with the
  * logarithm of theirs and without a branch that chance decides. Of those that overlap the one is taken that reaches
