@@ -137,8 +137,9 @@ class Measuring {
         result.operations_per_second.push_back(count / elapsed.count());
         result.processor_seconds.push_back((processor_seconds() - processor) / count);
 
-        result.holdings = tier->holdings();
+        // In this order, since a cache's thread may deregister between the two: what it counts is pinned then.
         const KeptInPlace now = kept_in_place();
+        result.holdings = tier->holdings();
         result.kept_in_place =
             report_.kept == Report::Kept::locked ? now.locked - before.locked : now.pinned - before.pinned;
         if (const auto cache = tier->cache()) {

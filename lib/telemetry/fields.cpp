@@ -46,6 +46,7 @@ void add(Part part, const LookUpSnapshot& look_up)
 {
     part.add("regions", look_up.regions)
         .add("in_slots", look_up.in_slots)
+        .add("hidden", look_up.hidden)
         .add("segments", look_up.segments)
         .add("tables_waiting", look_up.tables_waiting)
         .add("bytes_waiting", look_up.bytes_waiting)

@@ -3,6 +3,7 @@
 //! A program that is talked with while it runs, by pipes or at a terminal, as a script or a person would.
 #pragma once
 
+#include "ordinary_signals.hpp"
 #include "run_program.hpp"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ class Dialogue {
         pid_ = ::fork();
         if (pid_ == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-            std::signal(SIGPIPE, SIG_DFL);
+            take_ordinary_signals();
             if (over == Over::terminal)
                 ::login_tty(::dup(out[1]));
             ::dup2(in[0], 0);

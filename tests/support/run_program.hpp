@@ -3,6 +3,8 @@
 //! Runs a program as a person would, and keeps what it says.
 #pragma once
 
+#include "ordinary_signals.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -43,6 +45,7 @@ class RunningProgram {
         std::fflush(nullptr);
         pid_ = ::fork();
         if (pid_ == 0) {
+            take_ordinary_signals();
             ::dup2(in[0], 0);
             ::dup2(out_[1], 1);
             ::dup2(err_[1], 2);

@@ -124,7 +124,7 @@ struct CacheSnapshot {
     std::uint64_t budget_bytes = 0;   //!< CacheOptions::bytes.
     std::uint64_t budget_keys = 0;    //!< CacheOptions::keys.
     std::uint64_t budget_entries = 0; //!< CacheOptions::entries.
-    bool watched = false;      //!< Whether the kernel tells of memory that goes away.
+    bool watched = false;             //!< Whether the kernel tells of memory that goes away.
 };
 
 //! Regions of a domain on demand.
