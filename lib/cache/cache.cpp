@@ -16,9 +16,10 @@ Lease::Lease(Lease&& other) noexcept
 
 Lease& Lease::operator=(Lease&& other) noexcept
 {
-    std::swap(holding_, other.holding_);
-    std::swap(slot_, other.slot_);
-    std::swap(bytes_, other.bytes_);
+    Lease last{std::move(other)}; // and in the end what this held before, also where both are one
+    std::swap(holding_, last.holding_);
+    std::swap(slot_, last.slot_);
+    std::swap(bytes_, last.bytes_);
     return *this;
 }
 

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -93,7 +94,9 @@ class Watcher {
     void tick() noexcept;
     void set_clock(bool runs) noexcept;
     [[nodiscard]] bool is_known(const Range& pages) const;
-    [[nodiscard]] bool watch_mappings(const Range& pages);
+    //! \p complaint is what is to be said of it, if anything.
+    [[nodiscard]] bool watch(const Range& pages, std::string& complaint);
+    [[nodiscard]] bool watch_mappings(const Range& pages, std::string& complaint);
     [[nodiscard]] bool was_discarded(const Range& pages) const;
     void sweep_locked();
 

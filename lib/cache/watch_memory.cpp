@@ -14,16 +14,14 @@
 namespace mrz::cache {
 namespace {
 
-void complain(const host::MappedMemory& mapping, const std::string& why)
+//! What is to be said of a mapping that cannot be watched; nothing if others unmapped it meanwhile.
+std::string complaint_of(const host::MappedMemory& mapping, const std::string& why)
 {
-    // Others may have unmapped it meanwhile, which is nothing to speak of.
     const auto now = host::mapped_memory(reinterpret_cast<const void*>(mapping.begin), 1);
     if (!now || now->empty() || now->front().begin != mapping.begin || now->front().end != mapping.end)
-        return;
-    log_once(Severity::warning, "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) +
-                                    " cannot be watched (" + why +
-                                    "): it is registered for each lease, and look-ups find regions of it until "
-                                    "these end");
+        return {};
+    return "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) + " cannot be watched (" + why +
+           "): it is registered for each lease, and look-ups find regions of it until these end";
 }
 
 } // namespace
@@ -33,14 +31,22 @@ void complain(const host::MappedMemory& mapping, const std::string& why)
 // watch: between looking where they are and doing it, a part may have been missing, and come later.
 bool Watcher::watch(const Range& range)
 {
-    const Range pages = whole_pages(range, base_page());
+    std::string complaint; // said without the lock, since a log sink may do anything, such as to lease
+    const bool watched = watch(whole_pages(range, base_page()), complaint);
+    if (!complaint.empty())
+        log_once(Severity::warning, complaint);
+    return watched;
+}
+
+bool Watcher::watch(const Range& pages, std::string& complaint)
+{
     const std::scoped_lock guard{mutex_};
     if (is_known(pages) && userfault_.is_watched(pages))
         return true;
     // Regions come and go that no cache has, which sweeps when its own go.
     if (mappings() > 2 * swept_ + 64)
         sweep_locked();
-    return watch_mappings(pages) && userfault_.is_watched(pages);
+    return watch_mappings(pages, complaint) && userfault_.is_watched(pages);
 }
 
 bool Watcher::cover(const Range& range)
@@ -63,7 +69,7 @@ bool Watcher::was_discarded(const Range& pages) const
 }
 
 // Whole mappings: a part would be cut off to be a mapping of its own, and their number is limited.
-bool Watcher::watch_mappings(const Range& pages)
+bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
 {
     const auto found = host::mapped_memory(reinterpret_cast<const void*>(pages.begin), pages.length());
     if (!found)
@@ -71,7 +77,7 @@ bool Watcher::watch_mappings(const Range& pages)
     for (const host::MappedMemory& there : *found) {
         // It unmaps without a list for events (ipc/shm.c).
         if (there.name.starts_with("/SYSV")) {
-            complain(there, "shmdt(2) tells nobody");
+            complaint = complaint_of(there, "shmdt(2) tells nobody");
             return false;
         }
         std::list<Mapping> added{{.range = {there.begin, there.end}}};
@@ -97,7 +103,8 @@ bool Watcher::watch_mappings(const Range& pages)
             }
         }
         if (!watched) {
-            complain(there, error == EBUSY ? "a userfaultfd of somebody else's watches it" : std::strerror(error));
+            complaint = complaint_of(there, error == EBUSY ? "a userfaultfd of somebody else's watches it"
+                                                           : std::strerror(error));
             return false;
         }
     }

@@ -36,6 +36,21 @@ TEST_F(Leases, LeaveTheRegionForTheNext)
     EXPECT_EQ(script().keys, 1);
 }
 
+TEST_F(Leases, ThatAreAssignedToReleaseWhatTheyHeld)
+{
+    Cache cache{*domain};
+    Lease first = cache.lease(at(0));
+    Lease second = cache.lease(at(1));
+    const LKey key = second.lkey();
+    first = std::move(second);
+    EXPECT_EQ(cache.snapshot().leases, 1u);
+    Lease& same = first;
+    first = std::move(same);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first.lkey(), key);
+    EXPECT_EQ(cache.snapshot().leases, 1u);
+}
+
 TEST_F(Leases, OfAFewBytesHitThePageAroundThem)
 {
     Cache cache{*domain};

@@ -66,6 +66,7 @@ class MRZ_API Lease {
   public:
     Lease() = default; //!< Holds nothing.
     Lease(Lease&& other) noexcept;
+    //! What it held is released.
     Lease& operator=(Lease&& other) noexcept;
     ~Lease() { release(); }
 
