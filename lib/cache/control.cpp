@@ -24,14 +24,16 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-//! What it costs to give a region back, at the rates that are allowed.
+//! What it costs to give a region back, at the rates that are allowed; a day at most, so that sums of it are a time.
 nanoseconds cost(const cache::Charge& charge, const CacheOptions& options)
 {
+    static constexpr double most = 86400e9;
     const auto at_rate = [](std::uint64_t amount, std::uint64_t a_second) {
         return 1e9 * static_cast<double>(amount) / static_cast<double>(a_second);
     };
-    return nanoseconds{static_cast<std::int64_t>(
-        std::max(at_rate(charge.bytes, options.deregister_bytes), at_rate(charge.keys, options.deregister_keys)))};
+    return nanoseconds{
+        static_cast<std::int64_t>(std::min(most, std::max(at_rate(charge.bytes, options.deregister_bytes),
+                                                          at_rate(charge.keys, options.deregister_keys))))};
 }
 
 } // namespace

@@ -227,6 +227,11 @@ void CacheState::take_back(Lock& lock, std::span<Wanted> wanted) noexcept
         if (!mark.change(Mark::Is::on_its_way, Mark::Is::dying))
             mark.change(Mark::Is::ended, Mark::Is::dying);
         std::erase(on_their_way_, one.index);
+        if (!one.region) { // so there is nothing to wait for, nor a length to be gone by
+            leaving_ += holdings_[one.index].charge;
+            vacate(one.index);
+            continue;
+        }
         holdings_[one.index].region = std::move(one.region);
         let_die(one.index);
         one.dying = mark.word();

@@ -77,7 +77,7 @@ struct Wanted {
     bool merged = false;               //!< Made of several.
     std::uint64_t neighbours_cost = 0; //!< Of the plans of those that it would replace; 0: of none.
     std::uint32_t index = 0;           //!< Its place, once it has one.
-    std::uint64_t dying = 0;           //!< What its mark was when it had to go again.
+    std::uint64_t dying = 0;           //!< What its mark was when its region had to go again; 0: there was none.
     std::optional<Region> region = {};
 };
 

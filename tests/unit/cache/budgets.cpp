@@ -196,6 +196,19 @@ TEST_F(Budgets, DeregistrationIsNotFasterThanAsked)
     cache.close(); // which does not wait for that
 }
 
+TEST_F(Budgets, WhatWasNeverRegisteredTakesNoTimeToGiveBack)
+{
+    Cache cache{*domain, alone({.bytes = CacheOptions::unlimited, .deregister_keys = 1})};
+    const auto begin = std::chrono::steady_clock::now();
+    const std::span<std::byte> nothing{reinterpret_cast<std::byte*>(page), std::size_t{1} << 62};
+    for (int i = 0; i < 4; ++i) // each would take a second by its number, and years by its length
+        EXPECT_EQ(refusal([&] { static_cast<void>(cache.lease(nothing)); }).error_number(), EFAULT);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{3});
+    EXPECT_EQ(cache.snapshot().keys, 0u);
+    EXPECT_EQ(cache.snapshot().bytes, 0u);
+    EXPECT_EQ(cache.snapshot().deregistered, 0u);
+}
+
 TEST_F(Budgets, OptionsOutOfTheirRangeAreRefused)
 {
     for (const CacheOptions& wrong :
