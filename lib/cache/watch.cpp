@@ -114,8 +114,6 @@ Watcher::~Watcher()
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto put = ::write(bell_.get(), &one, sizeof one);
     thread_.join();
-    // Who waits still goes on now. What is freed from here on may be memory that was under watch.
-    userfault_.forget();
 }
 
 void Watcher::add(Listener& listener) noexcept
@@ -147,8 +145,11 @@ void Watcher::work() noexcept
         if (all[1].revents != 0)
             tick();
         if (all[2].revents != 0)
-            return;
+            break;
     }
+    // Who waits still goes on now. Not after the thread's end, at which its stack is discarded: it would wait for
+    // itself, were that under watch still.
+    userfault_.forget();
 }
 
 // Whoever unmapped goes on once the event is read, which is before anybody has heard of it. So the mark comes first.

@@ -85,7 +85,8 @@ bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
             const std::scoped_lock guard{short_}; // first, so that it is torn by what happens from now on
             mappings_.splice(mappings_.begin(), added);
         }
-        const Range& range = mappings_.front().range;
+        const auto itself = mappings_.begin();
+        const Range& range = itself->range;
         // What is being mapped anew at that moment is refused for a reason that is none, so not only once.
         bool watched = false;
         for (int tries = 0; tries < 4 && !watched; ++tries)
@@ -96,8 +97,7 @@ bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
             const std::scoped_lock guard{short_};
             for (auto one = mappings_.begin(); one != mappings_.end();) {
                 const auto next = std::next(one);
-                const bool itself = one == mappings_.begin();
-                if (itself ? !watched : watched && range.covers(one->range))
+                if (one == itself ? !watched : watched && range.covers(one->range))
                     old.splice(old.end(), mappings_, one);
                 one = next;
             }

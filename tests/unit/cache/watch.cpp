@@ -17,11 +17,13 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <memory>
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <malloc.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -244,6 +246,40 @@ TEST_F(WatchedMemory, CannotBeThatOfSystemV)
     EXPECT_NE(key_of(bytes), key_of(bytes));
     EXPECT_EQ(cache->snapshot().unkept, 2u);
     shmdt(memory_of_it);
+}
+
+TEST_F(WatchedMemory, IsNotForgottenForOtherThatCannotBeWatched)
+{
+    const cache::ProcessWatch watch;
+    const LKey before = key_of(at(3));
+    const std::size_t mappings = watch.watcher().mappings();
+    ASSERT_GT(mappings, 0u);
+    const int id = shmget(IPC_PRIVATE, page, 0600);
+    ASSERT_GE(id, 0);
+    void* const shared = shmat(id, nullptr, 0);
+    shmctl(id, IPC_RMID, nullptr);
+    ASSERT_NE(shared, reinterpret_cast<void*>(-1));
+    // That of the process which the kernel does not let anybody watch, too.
+    const auto vdso = reinterpret_cast<std::byte*>(getauxval(AT_SYSINFO_EHDR));
+    for (const std::span<std::byte> other : {std::span{static_cast<std::byte*>(shared), page}, std::span{vdso, page}})
+        EXPECT_FALSE(watch.watcher().watch(cache::range_of(other)));
+    EXPECT_EQ(watch.watcher().mappings(), mappings);
+    EXPECT_EQ(key_of(at(3)), before);
+    shmdt(shared);
+}
+
+// A thread that ends discards its stack.
+TEST_F(WatchedMemory, MayBeTheStackOfTheThreadThatWatches)
+{
+    alarm(30); // SIGALRM ends what hangs
+    {
+        const cache::ProcessWatch watch;
+        const cache::Range everything{page, std::numeric_limits<std::uintptr_t>::max() / 2};
+        static_cast<void>(watch.watcher().watch(everything));
+        EXPECT_GT(watched_mappings(), 10u);
+        cache.reset();
+    }
+    alarm(0);
 }
 
 TEST_F(WatchedMemory, CannotBeThatOfSomebodyElsesUserfaultfd)
