@@ -22,6 +22,10 @@ void check(const LeaseRequest& request)
     const cache::Range range = cache::range_of(request.memory);
     if (range.begin >= range.end)
         static_cast<void>(read_layout(request.memory, DmaView::virtual_addresses));
+    // The last page of all addresses ends at none.
+    const cache::Range pages = cache::whole_pages(range, cache::base_page());
+    if (pages.begin >= pages.end)
+        static_cast<void>(read_layout(cache::bytes_of(pages), DmaView::virtual_addresses));
 }
 
 //! Whether it may help to give regions up.

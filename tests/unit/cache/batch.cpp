@@ -135,6 +135,12 @@ TEST_F(Batch, OfAnImpossibleRequestRegistersNothing)
             static_cast<void>(cache.lease_all(std::vector<LeaseRequest>{{at(0)}, {at(5), Access::remote_atomic}}));
         }).error_number(),
         EINVAL);
+    // Rounded to its page the end of all addresses is before everything else, and nothing covers it.
+    const std::span<std::byte> last{reinterpret_cast<std::byte*>(~(page - 1)), page - 1};
+    EXPECT_EQ(refusal([&] {
+                  static_cast<void>(cache.lease_all(std::vector<LeaseRequest>{{at(1)}, {last}}));
+              }).error_number(),
+              EINVAL);
     EXPECT_EQ(script().keys, 0);
 }
 
