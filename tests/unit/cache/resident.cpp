@@ -114,7 +114,7 @@ TEST_F(ResidentMemory, IsNobodysBusinessWithoutACache)
     EXPECT_EQ(watched_mappings(), 0u);
     munmap(at(3).data(), page);
     EXPECT_TRUE(found(at(3)));
-    EXPECT_EQ(threads_named("mrz-watch"), 0u);
+    wait_until([] { return threads_named("mrz-watch") == 0; });
     cache.emplace(*domain, alone({.watch = Watch::userfaultfd}));
 }
 
