@@ -33,7 +33,7 @@ struct Event {
 //! CAP_SYS_PTRACE.
 class Userfault {
   public:
-    //! Throws Error: unsupported or permission, with what userfaultfd(2) says.
+    //! Throws Error: unsupported or permission, with what userfaultfd(2) says; internal for want of a descriptor.
     Userfault();
 
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }

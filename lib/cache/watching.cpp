@@ -14,7 +14,8 @@ void CacheState::start_watch()
     try {
         watch_ = std::make_shared<cache::ProcessWatch>();
     } catch (const Error& error) {
-        if (options_.watch == Watch::userfaultfd)
+        // Where it is not permitted or not there it stays so; descriptors and threads there may be some time.
+        if (options_.watch == Watch::userfaultfd || error.cause().trouble == Trouble::internal)
             throw;
         log_once(Severity::warning, std::string{"cache: nobody tells what memory goes away, so it is registered for "
                                                 "each lease, and nothing but DPDK's is kept: "} +

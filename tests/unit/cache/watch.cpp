@@ -25,6 +25,7 @@
 #include <malloc.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -349,6 +350,34 @@ TEST_F(WatchedMemory, IsNotCoveredAsLongAsAPartIsMissing)
     watcher.sweep(); // nobody wants any
     EXPECT_EQ(watcher.mappings(), 0u);
     EXPECT_EQ(watched_mappings(), 0u);
+}
+
+// A limit may be raised, and a cache that is not watched would not be for good.
+TEST(UnwatchedMemory, ForWantOfADescriptorThereIsNoCache)
+{
+    in_child([] {
+        alarm(30);
+        const Domain domain = Domain::open("soft");
+        const int next = dup(0);
+        ASSERT_GE(next, 0);
+        close(next);
+        int caches = 0;
+        for (int more = 0; more < 12; ++more) {
+            const auto few = static_cast<rlim_t>(next + more);
+            const rlimit limit{few, 1024};
+            ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+            try {
+                const Cache cache{domain};
+                EXPECT_TRUE(cache.snapshot().watched) << more << " descriptors";
+                ++caches;
+            } catch (const Error& error) {
+                EXPECT_EQ(error.error_number(), EMFILE);
+                EXPECT_EQ(error.cause().trouble, Trouble::internal);
+            }
+        }
+        EXPECT_GT(caches, 0);
+        EXPECT_LT(caches, 12);
+    });
 }
 
 //! What becomes of a cache where userfaultfd is not to be had.

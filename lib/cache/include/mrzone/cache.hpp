@@ -146,10 +146,12 @@ struct CacheSnapshot {
 //! userfaultfd watches), each lease registers for itself and nothing is kept, which is said once. Who unmaps memory
 //! with regions in it waits some ten microseconds for the watch. Of what MADV_DONTNEED or MADV_FREE discarded nothing
 //! is kept for a second, since the kernel tells of it before and not after. What happens to a file (ftruncate,
-//! fallocate, MADV_REMOVE), MADV_GUARD_INSTALL, and everything with Watch::none, the application tells by
-//! invalidate(), after it was done and before the addresses are used again. Memory must not be unmapped while a lease
-//! of it is being made or used; if it is, that lease may be for what was or for what comes, and no later one is.
-//! fork() needs nothing: the parent's memory stays its own.
+//! fallocate, MADV_REMOVE), MADV_GUARD_INSTALL, what remap_file_pages() or shmat() with SHM_REMAP puts in place of
+//! other memory, and everything with Watch::none, the application tells by invalidate(), after it was done and before
+//! the addresses are used again. Memory must not be unmapped while a lease of it is being made or used; if it is,
+//! that lease may be for what was or for what comes, and no later one is. Nor is it unmapped in a signal handler that
+//! may interrupt a call of this library: it would wait for a lock that the interrupted thread holds. mremap() does
+//! not move several watched mappings in one call. fork() needs nothing: the parent's memory stays its own.
 //!
 //! Of memory that DPDK took from the kernel itself, in any process, DPDK tells when it gives it back, and what leaves
 //! an external heap is forgotten, too. So it is kept where there is no userfaultfd. Such memory must not be leased
