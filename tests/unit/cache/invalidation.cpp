@@ -2,6 +2,9 @@
 #include "fixture.hpp"
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace mrz::test {
 namespace {
@@ -41,6 +44,41 @@ TEST_F(Invalidation, DeregistersAfterTheLastLease)
     std::thread{[&] { second.release(); }}.join();
     wait_until([] { return script().registered == 1; });
     EXPECT_EQ(cache.snapshot().regions, 1u);
+}
+
+//! How often the control thread has waited for something.
+std::uint64_t waits_of_control_thread()
+{
+    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+        std::ifstream status{task.path() / "status"};
+        bool is_it = false;
+        for (std::string word; status >> word;) {
+            if (word == "Name:") {
+                status >> word;
+                is_it = word == "mrz-cache";
+            } else if (is_it && word == "voluntary_ctxt_switches:") {
+                std::uint64_t count = 0;
+                status >> count;
+                return count;
+            }
+        }
+    }
+    ADD_FAILURE() << "there is no control thread";
+    return 0;
+}
+
+// The thread that holds it goes on to lease other memory.
+TEST_F(Invalidation, OfWhatIsHeldForLongDoesNotMakeAllReleasesWork)
+{
+    Cache cache{*domain, alone()};
+    const Lease held = cache.lease(at(0));
+    static_cast<void>(cache.lease(at(9)));
+    cache.invalidate(at(0));
+    const std::uint64_t before = waits_of_control_thread();
+    for (int i = 0; i < 20'000; ++i)
+        static_cast<void>(cache.lease(at(9)));
+    EXPECT_LT(waits_of_control_thread() - before, 100u);
+    EXPECT_EQ(cache.snapshot().hits, 20'000u);
 }
 
 TEST_F(Invalidation, LetsWhatItHidComeOut)
