@@ -29,7 +29,9 @@ void CacheState::end_watch() noexcept
 {
     look_up_.detach();
     listening_.reset();
-    watch_.reset();
+    std::shared_ptr<cache::ProcessWatch> last; // perhaps of the process, so it ends without the lock
+    const Lock lock{mutex_};                   // for who takes a snapshot
+    last.swap(watch_);
 }
 
 void CacheState::note_pending(bool pending) noexcept
