@@ -50,8 +50,8 @@ void hit(benchmark::State& state, std::size_t regions, bool another)
 {
     run(state, [&] {
         const auto shared = with_regions(regions);
-        const auto use = [&](std::size_t at) {
-            const mrz::Lease lease = shared->cache->lease(shared->order[at % 4096]);
+        const auto use = [cache = &*shared->cache, order = shared->order.data()](std::size_t at) {
+            const mrz::Lease lease = cache->lease(order[at % 4096]);
             benchmark::DoNotOptimize(lease.lkey());
         };
         std::optional<AtWorkElsewhere> other;

@@ -34,16 +34,18 @@ void time_each(benchmark::State& state, Use use)
 }
 
 //! Another thread that does the same all the time, for as long as this lives. It has begun when this is made.
-class AtWorkElsewhere {
+//! It shares no cache line with what is beside it: that may be what the thread that is timed writes.
+class alignas(128) AtWorkElsewhere {
   public:
-    //! \p use is as time_each()'s.
+    //! \p use is as time_each()'s. Neither does it read, each time, what lies on the stack.
     template <class Use>
     explicit AtWorkElsewhere(Use use)
         : thread_{[this, use] {
-              for (std::size_t at = 1000; !stop_.load(std::memory_order_relaxed); ++at) {
-                  use(at);
-                  begun_.store(true, std::memory_order_relaxed);
-              }
+              std::size_t at = 1000;
+              use(at);
+              begun_ = true;
+              while (!stop_.load(std::memory_order_relaxed))
+                  use(++at);
           }}
     {
         while (!begun_)

@@ -198,14 +198,16 @@ bool Registry::holds_anything(const CacheState& state) noexcept
     return anything;
 }
 
-void Registry::attend(Record& record) noexcept
+void Registry::attend(Record& record, const Holding* released) noexcept
 {
     std::unique_lock guard{mutex_};
     CacheState* const state = record.state_;
     if (state == nullptr || state->forked())
         return;
     if (!state->orphaned()) {
-        state->note_release();
+        // As long as something that ended is in use, all releases of its thread come here.
+        if (state->has_ended(released))
+            state->note_release();
         return;
     }
     if (holds_anything(*state))

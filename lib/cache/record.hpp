@@ -151,8 +151,8 @@ class Registry {
     void remove(CacheState& state) noexcept;
     //! This thread's record of a cache that has an epoch for each of \p regions. Throws bad_alloc.
     Record& record_of(CacheState& state, std::size_t regions);
-    //! What is to happen in a state after a slot was emptied.
-    void attend(Record& record) noexcept;
+    //! What is to happen in a state after a slot was emptied that held \p released.
+    void attend(Record& record, const Holding* released) noexcept;
     //! Leaves a state, whose cache is gone, to the last lease; or deletes it now, if there is none.
     void orphan(CacheState& state) noexcept;
 
@@ -173,9 +173,10 @@ class Registry {
 inline void let_go(Slot& slot) noexcept
 {
     Record& record = *slot.record; // there, whoever has the slot next
+    const Holding* const released = slot.held.load(std::memory_order_relaxed);
     publish(slot.held, static_cast<const Holding*>(nullptr));
     if (record.attention.load()) [[unlikely]]
-        Registry::get().attend(record);
+        Registry::get().attend(record, released);
 }
 
 } // namespace mrz::cache

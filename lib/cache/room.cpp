@@ -155,7 +155,9 @@ bool CacheState::evict_idle(Lock& lock)
         return false;
     ++waits_;
     ring();
-    changed_.wait(lock, [&] { return leaving_.keys == 0; });
+    // Those that leave now. They go in the order in which they came; others may follow for ever.
+    const std::uint64_t until = deregistered_ + leaving_.keys;
+    changed_.wait(lock, [&] { return deregistered_ >= until; });
     return true;
 }
 
@@ -283,6 +285,8 @@ void CacheState::publish_table() noexcept
         publish({}, base);
         newest_.clear();
     } catch (const std::bad_alloc&) {
+        // Not even to be looked at again: the place of one that went may be another's by then.
+        std::erase_if(newest_, [&](std::uint32_t index) { return marks_[index].is() != Mark::Is::alive; });
         complain_of_memory();
     }
 }

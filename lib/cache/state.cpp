@@ -84,6 +84,12 @@ void CacheState::invalidate(std::span<const std::byte> memory) noexcept
     note_release();
 }
 
+bool CacheState::has_ended(const Holding* holding) const noexcept
+{
+    const auto offset = reinterpret_cast<std::uintptr_t>(holding) - reinterpret_cast<std::uintptr_t>(holdings_.get());
+    return offset / sizeof(Holding) < options_.keys && marks_[offset / sizeof(Holding)].is() == Mark::Is::ended;
+}
+
 void CacheState::set_pending(bool pending) noexcept
 {
     if (pending) {
@@ -136,6 +142,13 @@ void CacheState::close()
     if (leases > 0 || !known) {
         gate_.fetch_and(~closed_bit);
         gate_.notify_all();
+        if (leases == 0)
+            throw Error{
+                EPERM,
+                {.trouble = Trouble::permission,
+                 .what = "closing a cache",
+                 .limit = "membarrier is refused, which was granted before, so it is not known what is leased",
+                 .remedy = "allow membarrier(2) (a seccomp profile)"}};
         throw Error{EBUSY,
                     {.trouble = Trouble::busy,
                      .what = "closing a cache",

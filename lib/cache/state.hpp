@@ -46,7 +46,6 @@ struct Charge {
         entries -= other.entries;
         return *this;
     }
-    friend Charge operator+(Charge a, const Charge& b) noexcept { return a += b; }
     //! Whether no part is more than the other's.
     [[nodiscard]] bool within(const Charge& other) const noexcept
     {
@@ -115,6 +114,8 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     void leave_list() noexcept { listed_.reset(); }
     //! Something that ended may not be in use any more.
     void note_release() noexcept;
+    //! Whether it is a region of this cache that has ended. It may be of one that is gone, so it is not looked into.
+    [[nodiscard]] bool has_ended(const cache::Holding* holding) const noexcept;
     //! @}
 
   private:
@@ -172,7 +173,7 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     //! Gives up idle regions, the least recently used first: of \p least in any case, if there are so many, and else
     //! none; and on to \p most. Returns whether it did.
     bool evict(const cache::Charge& least, const cache::Charge& most);
-    //! Gives up all idle regions and waits until they are gone. False if there was none.
+    //! Gives up all idle regions and waits until all that leave by then are gone. False if there was none.
     bool evict_idle(Lock& lock);
     //! Those of the chosen that are not in use go to the dying, and are not alive any more. Returns how many.
     std::size_t give_up(std::span<const std::uint32_t> chosen) noexcept;

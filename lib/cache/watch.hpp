@@ -63,9 +63,9 @@ class Watcher {
     //! Whether listeners, which have to list it already, are told of whatever happens from now on to any part of this
     //! range.
     bool watch(const Range& range);
-    //! As watch(), and whether what is pinned of it now is what stays there. If not, \p range may be used, but
-    //! nothing about it may be kept.
-    [[nodiscard]] bool cover(const Range& range);
+    //! Whether what is pinned of it now is perhaps not what stays there. Then it may be used, but nothing about it
+    //! may be kept.
+    [[nodiscard]] bool was_discarded(const Range& range) const;
     //! Mappings in which nobody lists a range are left in peace: to unmap them costs no more than it did.
     void sweep();
     //! Mappings that are watched.
@@ -97,7 +97,6 @@ class Watcher {
     //! \p complaint is what is to be said of it, if anything.
     [[nodiscard]] bool watch(const Range& pages, std::string& complaint);
     [[nodiscard]] bool watch_mappings(const Range& pages, std::string& complaint);
-    [[nodiscard]] bool was_discarded(const Range& pages) const;
     void sweep_locked();
 
     Userfault userfault_;

@@ -49,11 +49,6 @@ bool Watcher::watch(const Range& pages, std::string& complaint)
     return watch_mappings(pages, complaint) && userfault_.is_watched(pages);
 }
 
-bool Watcher::cover(const Range& range)
-{
-    return watch(range) && !was_discarded(whole_pages(range, base_page()));
-}
-
 bool Watcher::is_known(const Range& pages) const
 {
     const std::scoped_lock guard{short_};
@@ -61,8 +56,9 @@ bool Watcher::is_known(const Range& pages) const
                                [&](const Mapping& mapping) { return !mapping.torn && mapping.range.covers(pages); });
 }
 
-bool Watcher::was_discarded(const Range& pages) const
+bool Watcher::was_discarded(const Range& range) const
 {
+    const Range pages = whole_pages(range, base_page());
     const std::scoped_lock guard{short_};
     return std::ranges::any_of(discarded_,
                                [&](const Discarded& one) { return one.ticks > 0 && one.range.overlaps(pages); });

@@ -30,7 +30,9 @@ void CacheState::end_watch() noexcept
 {
     look_up_.detach();
     listening_.reset();
-    watch_.reset();
+    std::shared_ptr<cache::ProcessWatch> last; // perhaps of the process, so it ends without the lock
+    const Lock lock{mutex_};                   // for who takes a snapshot
+    last.swap(watch_);
 }
 
 void CacheState::note_pending(bool pending) noexcept
@@ -75,8 +77,12 @@ bool CacheState::is_told_of(const cache::Range& range) const
 {
     if (cache::dpdk_frees(range))
         return false;
-    return options_.watch == Watch::none || (watch_ && watch_->watcher().cover(range)) ||
-           cache::is_dpdk_memory(range);
+    if (options_.watch == Watch::none)
+        return true;
+    // What is watched may have been discarded, of which DPDK knows nothing.
+    if (watch_ && watch_->watcher().watch(range))
+        return !watch_->watcher().was_discarded(range);
+    return cache::is_dpdk_memory(range);
 }
 
 // Before anything is read of the memory: what happens to it from then on is told.

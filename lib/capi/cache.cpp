@@ -85,6 +85,8 @@ int mrz_cache_snapshot(const mrz_cache* cache, mrz_cache_counts* info)
         const mrz::CacheSnapshot now = checked(cache).snapshot();
         fill(info,
              {.struct_size = 0,
+              .number = now.number,
+              .domain = now.domain,
               .hits = now.hits,
               .misses = now.misses,
               .evictions = now.evictions,
@@ -97,6 +99,9 @@ int mrz_cache_snapshot(const mrz_cache* cache, mrz_cache_counts* info)
               .keys = now.keys,
               .bytes = now.bytes,
               .entries = now.entries,
+              .budget_bytes = now.budget_bytes,
+              .budget_keys = now.budget_keys,
+              .budget_entries = now.budget_entries,
               .unkept = now.unkept,
               .watched = now.watched ? 1U : 0U,
               .reserved = 0},

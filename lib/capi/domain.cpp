@@ -91,7 +91,9 @@ int mrz_domain_snapshot(const mrz_domain* domain, mrz_domain_counts* counts)
               .segments = now.look_up.segments,
               .tables_waiting = now.look_up.tables_waiting,
               .bytes_waiting = now.look_up.bytes_waiting,
-              .readers = now.look_up.readers},
+              .readers = now.look_up.readers,
+              .hidden = now.look_up.hidden,
+              .shut = now.look_up.shut ? 1U : 0U},
              "mrz_domain_counts");
         return 0;
     });

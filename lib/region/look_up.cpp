@@ -310,9 +310,11 @@ LookUpSnapshot LookUp::snapshot() const
 {
     const std::scoped_lock guard{mutex_, gate_};
     const std::unique_ptr<SegmentTable>& all = current_[MRZ_LOOKUP_TO_READ_];
-    const auto there = std::ranges::count_if(
-        searched_, [](const SearchedRegion& region) { return region.foreign == nullptr || !region.foreign->gone; });
-    return {.regions = static_cast<std::size_t>(there) + in_slots_,
+    // Those that went stay here until the next change only, so seldom is there anything to count.
+    const auto gone = dropped_ == hidings_ ? 0 : std::ranges::count_if(searched_, [](const SearchedRegion& region) {
+        return region.foreign != nullptr && region.foreign->gone;
+    });
+    return {.regions = searched_.size() - static_cast<std::size_t>(gone) + in_slots_,
             .in_slots = in_slots_,
             .segments = all ? all->segments() : 0,
             .tables_waiting = waiting_,

@@ -2,6 +2,7 @@
 #include "fixture.hpp"
 
 #include <atomic>
+#include <chrono>
 
 namespace mrz::test {
 namespace {
@@ -155,6 +156,36 @@ TEST_F(Budgets, ALimitOfTheSystemLetsIdleRegionsGoAndIsTriedOnce)
     EXPECT_EQ(cause.cause().trouble, Trouble::locked_memory);
     EXPECT_EQ(asked, 1);
     EXPECT_EQ(cache.snapshot().keys, 3u);
+}
+
+TEST_F(Budgets, AfterALimitNobodyWaitsForWhatLeavesLater)
+{
+    using Clock = std::chrono::steady_clock;
+    Cache cache{*domain, alone()};
+    static_cast<void>(cache.lease(at(0)));
+    script().on_register = [first = true](const RegisterRequest&) mutable {
+        if (std::exchange(first, false))
+            throw Error{ENOMEM, {.trouble = Trouble::locked_memory, .what = "x", .limit = "y", .remedy = {}}};
+    };
+    std::atomic<bool> served = false;
+    std::atomic<int> left = 0;
+    bool in_time = true;
+    script().on_deregister = [&](LKey) { // another follows, and is on its way out when the caller looks
+        if (++left == 1) {
+            static_cast<void>(cache.lease(at(9)));
+            cache.invalidate(at(9));
+        } else if (left == 2) {
+            const auto bound = Clock::now() + std::chrono::seconds{20}; // that ends a failure
+            wait_until([&] { return served || !(in_time = Clock::now() < bound); });
+        }
+    };
+    EXPECT_TRUE(cache.lease(at(1)));
+    served = true;
+    wait_until([&] { return left >= 2; });
+    settle(cache);
+    EXPECT_TRUE(in_time);
+    cache.close();
+    script().on_deregister = {};
 }
 
 TEST_F(Budgets, ALimitThatStaysIsTheErrorAfterOneMoreTry)

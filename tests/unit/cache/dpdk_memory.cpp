@@ -7,6 +7,8 @@
 #include "fixture.hpp"
 
 #include "support/in_child.hpp"
+#include "support/require.hpp"
+#include "support/userfault.hpp"
 
 #include <rte_config.h>
 #include <rte_eal_memconfig.h>
@@ -187,6 +189,17 @@ TEST_F(DpdkMemory, ThatIsGoingIsNotKept)
     free(at(8)); // so the other is gone
     EXPECT_NE(cache.lease(at(5)).lkey(), going);
     EXPECT_EQ(cache.lease(at(5)).lkey(), cache.lease(at(5)).lkey());
+}
+
+TEST_F(DpdkMemory, ThatWasDiscardedByOthersIsNotKeptEither)
+{
+    MRZ_REQUIRE(may_watch(), "userfaultfd(2) is not allowed");
+    Cache cache{*domain, alone({.watch = Watch::userfaultfd})};
+    static_cast<void>(cache.lease(at(3)));
+    ASSERT_EQ(madvise(at(3).data(), page, MADV_DONTNEED), 0);
+    const LKey soon = cache.lease(at(3)).lkey(); // perhaps of the page that goes
+    EXPECT_NE(cache.lease(at(3)).lkey(), soon);
+    EXPECT_EQ(cache.snapshot().unkept, 2U);
 }
 
 // Between deciding to merge and registering the neighbour may be freed; then its pages are pinned, and go.

@@ -30,10 +30,13 @@ class CacheTest : public testing::Test {
     void SetUp() override
     {
         script() = {};
-        // With a page before and one after that nobody may use.
-        void* const mapped =
-            mmap(nullptr, (pages + 2) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        // With a page before and one after that nobody may use. Above it a room is left that is larger: the kernel
+        // takes the highest one that fits, so what a test unmaps here for a while no other thread is given.
+        static constexpr std::size_t room = 256_MiB;
+        void* const mapped = mmap(nullptr, (pages + 2) * page + room, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         ASSERT_NE(mapped, MAP_FAILED);
+        munmap(static_cast<std::byte*>(mapped) + (pages + 2) * page, room);
         mapping = {static_cast<std::byte*>(mapped), (pages + 2) * page};
         memory = mapping.subspan(page, pages * page);
         ASSERT_EQ(mprotect(mapping.data(), page, PROT_NONE), 0);

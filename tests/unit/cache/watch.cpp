@@ -333,19 +333,19 @@ struct Deaf final : cache::Listener {
 };
 
 // What is not watched goes without a word, so it must have been seen that all of it is.
-TEST_F(WatchedMemory, IsNotCoveredAsLongAsAPartIsMissing)
+TEST_F(WatchedMemory, IsNotWatchedAsLongAsAPartIsMissing)
 {
     Deaf deaf;
     const cache::ProcessWatch watch;
     cache::Watcher& watcher = watch.watcher();
     const cache::Listening listening{watcher, deaf};
     munmap(at(4).data(), page);
-    EXPECT_FALSE(watcher.cover(cache::range_of(at(3, 3))));
-    EXPECT_FALSE(watcher.cover(cache::range_of(at(4))));
+    EXPECT_FALSE(watcher.watch(cache::range_of(at(3, 3))));
+    EXPECT_FALSE(watcher.watch(cache::range_of(at(4))));
     map_again(at(4));
-    EXPECT_TRUE(watcher.cover(cache::range_of(at(3, 3))));
-    EXPECT_TRUE(watcher.cover(cache::range_of(at(4).subspan(100, 7))));
-    EXPECT_TRUE(watcher.cover(cache::range_of(memory)));
+    EXPECT_TRUE(watcher.watch(cache::range_of(at(3, 3))));
+    EXPECT_TRUE(watcher.watch(cache::range_of(at(4).subspan(100, 7))));
+    EXPECT_TRUE(watcher.watch(cache::range_of(memory)));
     EXPECT_GE(watcher.mappings(), 1u);
     watcher.sweep(); // nobody wants any
     EXPECT_EQ(watcher.mappings(), 0u);

@@ -214,6 +214,20 @@ TEST_F(CCache, OptionsAreBudgets)
     lease_and_release(page, page);
     EXPECT_EQ(snapshot().evictions, 1u);
     EXPECT_EQ(snapshot().merges, 0u);
+    EXPECT_EQ(snapshot().budget_keys, 1u);
+    EXPECT_EQ(snapshot().budget_bytes, 2 * page);
+    EXPECT_EQ(snapshot().budget_entries, UINT64_MAX);
+}
+
+TEST_F(CCache, IsFoundByTheNumbersOfItsSnapshot)
+{
+    const mrz_cache_counts first = snapshot();
+    make(no_options());
+    EXPECT_EQ(snapshot().number, first.number + 1);
+    mrz_domain_counts counts{};
+    counts.struct_size = sizeof counts;
+    ASSERT_EQ(mrz_domain_snapshot(domain(), &counts), 0) << mrz_last_error();
+    EXPECT_EQ(snapshot().domain, counts.number);
 }
 
 TEST_F(CCache, NothingIsMergedIfThatIsSaid)

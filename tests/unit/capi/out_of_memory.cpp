@@ -83,6 +83,45 @@ TEST_F(OutOfMemory, LeasingGivesALeaseOrEnomemAndHoldsNothing)
     EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
 }
 
+// What stays is found, whatever could not be allocated while another had to go.
+TEST_F(OutOfMemory, LeasingLosesSightOfNoOtherRegion)
+{
+    constexpr std::size_t page = 4096;
+    bool was_reached = true;
+    for (unsigned allocation = 0; was_reached; ++allocation) {
+        mrz_cache_options options{};
+        options.struct_size = sizeof options;
+        options.keys = 4;
+        options.merge_up_to = MRZ_MERGE_NOTHING;
+        options.watch = MRZ_WATCH_NONE;
+        mrz_cache* cache = nullptr;
+        ASSERT_EQ(mrz_cache_create(domain(), &options, &cache), 0) << mrz_last_error();
+        const auto lease = [&](std::size_t number) {
+            mrz_lease taken{};
+            const int result = mrz_lease_acquire(cache, memory() + number * page, page, 0, &taken);
+            mrz_lease_release(&taken);
+            return result;
+        };
+        for (std::size_t number = 0; number < 4; ++number)
+            ASSERT_EQ(lease(number), 0) << mrz_last_error();
+        allocations_left = allocation;
+        static_cast<void>(lease(4)); // for which the first goes
+        was_reached = !allocations_left;
+        allocations_left.reset();
+        const auto hits = [&] {
+            mrz_cache_counts counts{};
+            counts.struct_size = sizeof counts;
+            EXPECT_EQ(mrz_cache_snapshot(cache, &counts), 0) << mrz_last_error();
+            return counts.hits;
+        };
+        const std::uint64_t before = hits();
+        for (const std::size_t number : {1, 2, 3})
+            EXPECT_EQ(lease(number), 0) << mrz_last_error();
+        EXPECT_EQ(hits(), before + 3) << "allocation " << allocation;
+        mrz_cache_destroy(cache);
+    }
+}
+
 TEST_F(OutOfMemory, DeregisteringLeavesNoKeyToFindAndLosesNoOtherForGood)
 {
     const auto registered = [&](std::size_t offset, std::size_t length) {

@@ -34,6 +34,8 @@ TEST_F(CSnapshots, CountTheRegionsOfADomain)
     EXPECT_EQ(counts.arena.regions, 0u);
     EXPECT_EQ(counts.temporary.regions, 0u);
     EXPECT_EQ(counts.looked_up, 1u);
+    EXPECT_EQ(counts.hidden, 0u);
+    EXPECT_EQ(counts.shut, 0u);
     mrz_region_destroy(region);
     EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
     ASSERT_EQ(mrz_domain_snapshot(domain(), &counts), 0) << mrz_last_error();

@@ -51,7 +51,7 @@ class MRZ_API Roll {
     explicit Roll(const Roll* parents) noexcept : parents_{parents} {}
 
     const pid_t owner_ = ::getpid();
-    const Roll* parents_; // stays reachable, so that no leak is seen
+    [[maybe_unused]] const Roll* parents_; // stays reachable, so that no leak is seen
     mutable std::mutex mutex_;
     std::uint64_t next_ = 0;
     std::vector<std::shared_ptr<Entry>> entries_; // by number

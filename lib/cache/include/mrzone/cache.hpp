@@ -151,12 +151,14 @@ struct CacheSnapshot {
 //! the addresses are used again. Memory must not be unmapped while a lease of it is being made or used; if it is,
 //! that lease may be for what was or for what comes, and no later one is. Nor is it unmapped in a signal handler that
 //! may interrupt a call of this library: it would wait for a lock that the interrupted thread holds. mremap() does
-//! not move several watched mappings in one call. fork() needs nothing: the parent's memory stays its own.
+//! not move several watched mappings in one call. fork() needs nothing from Linux 5.13 on, where pinned pages stay
+//! the parent's; before, who pins by verbs calls ibv_fork_init(), and bears what that costs (mrz_cache_create(3)).
 //!
 //! Of memory that DPDK took from the kernel itself, in any process, DPDK tells when it gives it back, and what leaves
 //! an external heap is forgotten, too. So it is kept where there is no userfaultfd. Such memory must not be leased
-//! any more once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed
-//! before. A cache is neither made, closed nor destroyed in a callback of DPDK's memory events.
+//! any more once it was freed. rte_eal_cleanup() takes it away without a word, and with it what can be asked of it:
+//! caches that are not watched are closed before, and afterwards only memory is leased that is mapped and can be had
+//! under watch. A cache is neither made, closed nor destroyed in a callback of DPDK's memory events.
 //!
 //! Resident regions of the domain are cared for, too, while it has a watched cache: look-ups (mrzone/lookup.h) miss
 //! while memory may be gone, and no look-up that starts after such a call has returned finds a region that touches
@@ -207,7 +209,8 @@ class MRZ_API Cache {
     [[nodiscard]] Domain domain() const;
 
     //! Deregisters all and ends the thread. Closing twice is closing once. Throws Error: busy (EBUSY), with how many
-    //! leases there are; nothing has changed then, except that idle regions may be gone.
+    //! leases there are; permission (EPERM) where membarrier is refused after it was granted. Nothing has changed
+    //! then, except that idle regions may be gone.
     void close();
 
   private:

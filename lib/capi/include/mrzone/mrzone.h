@@ -106,6 +106,8 @@ struct mrz_domain_counts {
     uint64_t tables_waiting;          /**< Old ones that a reader may still be searching. */
     uint64_t bytes_waiting;           /**< Theirs. */
     uint64_t readers;
+    uint64_t hidden; /**< Regions that readers find no more, since some of their memory went. */
+    uint64_t shut;   /**< 1 while memory may be gone, so that readers find in slots only; else 0. */
 };
 
 /**
@@ -267,8 +269,9 @@ MRZ_API void mrz_reader_destroy(mrz_reader* reader);
  * mrz_cache_invalidate(), after it was done and before the addresses are used again. mrz_cache_create(3) says more.
  *
  * Of memory that DPDK took from the kernel itself DPDK tells when it gives it back; it must not be leased any more
- * once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed before.
- * They are neither made, closed nor destroyed in a callback of DPDK's memory events.
+ * once it was freed. rte_eal_cleanup() takes it away without a word: caches that are not watched are closed before,
+ * and afterwards only memory is leased that is mapped and can be watched. No cache is made, closed or destroyed in a
+ * callback of DPDK's memory events.
  */
 
 /** As merge_up_to: nothing is merged, or rounded further than to pages of the machine. */
@@ -299,22 +302,27 @@ struct mrz_cache_options {
 
 /** What a cache did, and holds now. */
 struct mrz_cache_counts {
-    size_t struct_size;     /**< sizeof(struct mrz_cache_counts). */
-    uint64_t hits;          /**< Leases of regions that were there. */
-    uint64_t misses;        /**< Leases for which a region was made, or whose making was awaited. */
-    uint64_t evictions;     /**< Idle regions given up for room. */
-    uint64_t merges;        /**< Regions made of a range and its neighbours, or of several of one batch. */
-    uint64_t invalidations; /**< Regions that were ended since their memory went. */
-    uint64_t waits;         /**< Times that a caller waited for deregistration. */
-    uint64_t deregistered;  /**< Regions. */
-    uint64_t leases;        /**< Now. */
-    uint64_t regions;       /**< Now, in use or idle, that a lease can be had of at once. */
-    uint64_t keys;          /**< Regions that count against the budget now, those included that come and go. */
-    uint64_t bytes;         /**< That count against the budget now. */
-    uint64_t entries;       /**< That count against the budget now. */
-    uint64_t unkept;        /**< Regions made for one lease alone, since nobody tells of their memory. */
-    uint32_t watched;       /**< 1 if the kernel tells of memory that goes away, else 0. */
-    uint32_t reserved;      /**< 0. */
+    size_t struct_size;      /**< sizeof(struct mrz_cache_counts). */
+    uint64_t number;         /**< Among the caches of this process; what telemetry calls it by. */
+    uint64_t domain;         /**< Its domain's number. */
+    uint64_t hits;           /**< Leases of regions that were there. */
+    uint64_t misses;         /**< Leases for which a region was made, or whose making was awaited. */
+    uint64_t evictions;      /**< Idle regions given up for room. */
+    uint64_t merges;         /**< Regions made of a range and its neighbours, or of several of one batch. */
+    uint64_t invalidations;  /**< Regions that were ended since their memory went. */
+    uint64_t waits;          /**< Times that a caller waited for deregistration. */
+    uint64_t deregistered;   /**< Regions. */
+    uint64_t leases;         /**< Now. */
+    uint64_t regions;        /**< Now, in use or idle, that a lease can be had of at once. */
+    uint64_t keys;           /**< Regions that count against the budget now, those included that come and go. */
+    uint64_t bytes;          /**< That count against the budget now. */
+    uint64_t entries;        /**< That count against the budget now. */
+    uint64_t budget_bytes;   /**< As the options said, or left to the library. */
+    uint64_t budget_keys;    /**< Likewise. */
+    uint64_t budget_entries; /**< Likewise; UINT64_MAX: no limit. */
+    uint64_t unkept;         /**< Regions made for one lease alone, since nobody tells of their memory. */
+    uint32_t watched;        /**< 1 if the kernel tells of memory that goes away, else 0. */
+    uint32_t reserved;       /**< 0. */
 };
 
 /**
@@ -413,7 +421,8 @@ MRZ_API int mrz_cache_snapshot(const mrz_cache* cache, struct mrz_cache_counts* 
  * Deregisters all and ends the thread. The handle is still to be given to mrz_cache_destroy(). Closing again does
  * nothing. Excludes all other calls on the cache.
  * \return 0; -EBUSY (there are leases, which the text counts), and then nothing has changed but that idle regions may
- *         be gone; -ENOTSUP (in a child of fork()).
+ *         be gone; -EPERM (membarrier was granted before and is refused now, so it is not known what is leased);
+ *         -ENOTSUP (in a child of fork()).
  */
 MRZ_API int mrz_cache_close(mrz_cache* cache);
 
