@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <thread>
 
 namespace bench::storage {
 
@@ -52,6 +53,18 @@ WorkloadOptions workload_options(const Settings& settings, const Result& of)
             .timed = of.operations,
             .depth = of.depth,
             .read_percent = settings.read_percent};
+}
+
+//! What a cache gave up may be unpinned and still be counted, until its thread has noted that. Where leases are not
+//! kept those that are under way never look settled, so there is an end to it.
+void wait_for_leaving(const Tier& tier)
+{
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds{200};
+    for (auto cache = tier.cache(); cache && cache->keys != cache->regions; cache = tier.cache()) {
+        if (std::chrono::steady_clock::now() > patience)
+            return;
+        std::this_thread::sleep_for(std::chrono::microseconds{200});
+    }
 }
 
 class Measuring {
@@ -137,7 +150,7 @@ class Measuring {
         result.operations_per_second.push_back(count / elapsed.count());
         result.processor_seconds.push_back((processor_seconds() - processor) / count);
 
-        // In this order, since a cache's thread may deregister between the two: what it counts is pinned then.
+        wait_for_leaving(*tier);
         const KeptInPlace now = kept_in_place();
         result.holdings = tier->holdings();
         result.kept_in_place =
