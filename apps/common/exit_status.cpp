@@ -24,6 +24,8 @@ ExitStatus exit_status(Trouble trouble) noexcept
         return ExitStatus::busy;
     case Trouble::data:
         return ExitStatus::data;
+    case Trouble::peer:
+        return ExitStatus::peer;
     }
     return ExitStatus::internal;
 }

@@ -19,6 +19,7 @@ enum class ExitStatus : int {
     unsupported = 7,
     busy = 8,
     data = 9,
+    peer = 10,
 };
 
 ExitStatus exit_status(Trouble trouble) noexcept;

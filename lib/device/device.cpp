@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/device.hpp>
 
+#include <cerrno>
+#include <string>
+#include <utility>
+
 namespace mrz {
 
 // Here, so that their tables of functions are in one place.
@@ -8,6 +12,39 @@ RegisteredMemory::~RegisteredMemory() = default;
 QueuePair::~QueuePair() = default;
 ProtectionDomain::~ProtectionDomain() = default;
 Device::~Device() = default;
+Connection::~Connection() = default;
+ConnectionRequest::~ConnectionRequest() = default;
+Listener::~Listener() = default;
+
+namespace {
+
+[[noreturn]] void refuse(std::string what, std::string limit, std::string remedy)
+{
+    throw Error{ENOTSUP,
+                {.trouble = Trouble::unsupported,
+                 .what = std::move(what),
+                 .limit = std::move(limit),
+                 .remedy = std::move(remedy)}};
+}
+
+} // namespace
+
+RKey RegisteredMemory::reissue()
+{
+    refuse("issuing another rkey", "this device's driver does not choose keys", "deregister, and register again");
+}
+
+std::unique_ptr<Listener> ProtectionDomain::listen(std::string_view address)
+{
+    refuse("waiting for peers at " + std::string{address}, "this device's driver has no connections",
+           "open another device");
+}
+
+std::unique_ptr<Connection> ProtectionDomain::connect(std::string_view address, const ConnectOptions& /*options*/,
+                                                      const std::function<void(QueuePair&)>& /*before*/)
+{
+    refuse("connecting to " + std::string{address}, "this device's driver has no connections", "open another device");
+}
 
 std::vector<std::unique_ptr<RegisteredMemory>>
 ProtectionDomain::register_many(std::span<const RegisterRequest> requests)

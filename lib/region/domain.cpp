@@ -28,6 +28,67 @@ class TenantQueuePair final : public QueuePair {
     std::unique_ptr<QueuePair> inner_;
 };
 
+//! A driver's connection, likewise. Its queue pair is the driver's.
+class TenantConnection final : public Connection {
+  public:
+    TenantConnection(std::shared_ptr<DomainState> state, const std::function<std::unique_ptr<Connection>()>& make)
+        : tenant_{std::move(state), "connection"}, inner_{make()}
+    {
+    }
+
+    [[nodiscard]] QueuePair& queue_pair() noexcept override { return inner_->queue_pair(); }
+    [[nodiscard]] std::span<const std::byte> private_data() const noexcept override { return inner_->private_data(); }
+    [[nodiscard]] std::string peer() const override { return inner_->peer(); }
+    [[nodiscard]] bool connected() noexcept override { return inner_->connected(); }
+    void disconnect() noexcept override { inner_->disconnect(); }
+
+  private:
+    Tenant tenant_;
+    std::unique_ptr<Connection> inner_;
+};
+
+class TenantRequest final : public ConnectionRequest {
+  public:
+    TenantRequest(std::shared_ptr<DomainState> state, std::unique_ptr<ConnectionRequest> inner)
+        : tenant_{std::move(state), "request to connect"}, inner_{std::move(inner)}
+    {
+    }
+
+    [[nodiscard]] std::span<const std::byte> private_data() const noexcept override { return inner_->private_data(); }
+    [[nodiscard]] std::string peer() const override { return inner_->peer(); }
+    std::unique_ptr<Connection> accept(const ConnectOptions& options,
+                                       const std::function<void(QueuePair&)>& before) override
+    {
+        return std::make_unique<TenantConnection>(tenant_.state(), [&] { return inner_->accept(options, before); });
+    }
+    void refuse(std::string_view why) override { inner_->refuse(why); }
+
+  private:
+    Tenant tenant_;
+    std::unique_ptr<ConnectionRequest> inner_;
+};
+
+class TenantListener final : public Listener {
+  public:
+    TenantListener(std::shared_ptr<DomainState> state, std::string_view address)
+        : tenant_{std::move(state), "listener"}, inner_{tenant_.state()->domain().listen(address)}
+    {
+    }
+
+    [[nodiscard]] std::string address() const override { return inner_->address(); }
+    std::unique_ptr<ConnectionRequest> wait(std::chrono::milliseconds timeout) override
+    {
+        auto request = inner_->wait(timeout);
+        if (!request)
+            return nullptr;
+        return std::make_unique<TenantRequest>(tenant_.state(), std::move(request));
+    }
+
+  private:
+    Tenant tenant_;
+    std::unique_ptr<Listener> inner_;
+};
+
 } // namespace
 
 Domain::Domain(std::shared_ptr<DomainState> state) noexcept : state_{std::move(state)} {}
@@ -35,6 +96,11 @@ Domain::Domain(std::shared_ptr<DomainState> state) noexcept : state_{std::move(s
 Domain Domain::open(std::string_view device)
 {
     return Domain{std::make_shared<DomainState>(open_device(device, drivers()))};
+}
+
+Domain Domain::adopt(ibv_pd* pd)
+{
+    return Domain{std::make_shared<DomainState>(adopt_device(pd, drivers()))};
 }
 
 std::string Domain::name() const
@@ -80,6 +146,18 @@ std::optional<CacheCounters> Domain::cache_counters() const
 std::unique_ptr<QueuePair> Domain::create_queue_pair(const QueuePairOptions& options) const
 {
     return std::make_unique<TenantQueuePair>(state_, options);
+}
+
+std::unique_ptr<Listener> Domain::listen(std::string_view address) const
+{
+    return std::make_unique<TenantListener>(state_, address);
+}
+
+std::unique_ptr<Connection> Domain::connect(std::string_view address, const ConnectOptions& options,
+                                            const std::function<void(QueuePair&)>& before) const
+{
+    return std::make_unique<TenantConnection>(state_,
+                                              [&] { return state_->domain().connect(address, options, before); });
 }
 
 LookUpSnapshot Domain::look_up_snapshot() const

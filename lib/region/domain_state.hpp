@@ -27,6 +27,8 @@ struct OpenedDevice {
 };
 //! As Domain::open().
 OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers);
+//! As Domain::adopt().
+OpenedDevice adopt_device(ibv_pd* pd, std::span<const Driver> drivers);
 
 class DomainState {
   public:

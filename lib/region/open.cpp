@@ -69,4 +69,25 @@ OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers)
            "use one of these names, or any");
 }
 
+OpenedDevice adopt_device(ibv_pd* pd, std::span<const Driver> drivers)
+{
+    if (pd == nullptr)
+        throw Error{EINVAL,
+                    {.trouble = Trouble::invalid,
+                     .what = "adopting a protection domain",
+                     .limit = "there is none",
+                     .remedy = "give what ibv_alloc_pd() returned"}};
+    for (const Driver& driver : drivers) {
+        if (driver.adopt == nullptr)
+            continue;
+        if (auto device = driver.adopt(pd))
+            return {std::move(device), "the application's protection domain"};
+    }
+    throw Error{ENOTSUP,
+                {.trouble = Trouble::unsupported,
+                 .what = "adopting a protection domain of libibverbs",
+                 .limit = "no driver that knows it was built",
+                 .remedy = "build mrzone with libibverbs and librdmacm (Debian: libibverbs-dev librdmacm-dev)"}};
+}
+
 } // namespace mrz

@@ -4,6 +4,8 @@
 #include "domain_state.hpp"
 #include "populate.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -91,6 +93,24 @@ void compare(const Plan& plan, const std::vector<BuiltKey>& built)
             refuse("planned were " + describe(wanted[i]) + ", and built " + describe(built[i]));
 }
 
+constexpr Access all_remote = Access::remote_read | Access::remote_write | Access::remote_atomic;
+
+std::uint64_t next_generation() noexcept
+{
+    static std::atomic<std::uint64_t> last = 0;
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void require_remote_right(Access access, const char* what)
+{
+    if ((access & all_remote) == Access::local_read)
+        throw Error{EACCES,
+                    {.trouble = Trouble::invalid,
+                     .what = what,
+                     .limit = "the region grants peers nothing (" + to_string(access) + ')',
+                     .remedy = "register the memory with a remote right"}};
+}
+
 } // namespace
 
 struct Region::State {
@@ -105,6 +125,7 @@ struct Region::State {
     Plan plan;
     std::unique_ptr<RegisteredMemory> registered;
     std::optional<std::vector<BuiltKey>> built;
+    std::uint64_t generation = next_generation();
     bool to_be_found = false;
     LookUp::Listing listing; // goes first: what is found is registered
 
@@ -227,6 +248,28 @@ LKey Region::lkey() const noexcept
 RKey Region::rkey() const noexcept
 {
     return state_->registered->rkey();
+}
+
+RemoteRegion Region::remote() const
+{
+    require_remote_right(access(), "describing a region to a peer");
+    PageShift smallest = plan().keys.front().page_shift;
+    for (const PlannedKey& key : plan().keys)
+        smallest = std::min(smallest, key.page_shift);
+    return {.iova = iova(),
+            .length = bytes().size(),
+            .rkey = rkey(),
+            .access = access() & all_remote,
+            .page_shift = smallest,
+            .generation = state_->generation};
+}
+
+RemoteRegion Region::reissue()
+{
+    require_remote_right(access(), "issuing another rkey");
+    static_cast<void>(state_->registered->reissue());
+    state_->generation = next_generation();
+    return remote();
 }
 
 const Plan& Region::plan() const noexcept

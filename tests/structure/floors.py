@@ -33,7 +33,7 @@ SEES = {
 # Floors that know no DPDK.
 WITHOUT_DPDK = {"base", "host", "plan", "hugepage", "hca", "device", "region", "cache"}
 # Files that alone of their floor know DPDK, by a library of their own.
-APART = {("cache", "dpdk_memory.cpp"), ("region", "quiescence.cpp")}
+APART = {("cache", "dpdk_memory.cpp"), ("region", "checksum.cpp"), ("region", "quiescence.cpp")}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 
 COMPILE_COMMANDS, SOURCE_ROOT = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])

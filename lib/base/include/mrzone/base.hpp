@@ -34,9 +34,12 @@ consteval std::size_t operator""_TiB(unsigned long long n) { return static_cast<
 //! The base-2 logarithm of a page size, 12 (4 KiB) to 63.
 class PageShift {
   public:
+    static constexpr unsigned least = 12;
+    static constexpr unsigned most = 63;
+
     constexpr explicit PageShift(unsigned value) : value_{value}
     {
-        if (value < 12 || value > 63)
+        if (value < least || value > most)
             throw std::out_of_range{"a page shift is 12 to 63"};
     }
     //! The shift of a page size in bytes. Throws std::out_of_range unless it is a power of two >= 4 KiB.
@@ -129,6 +132,7 @@ enum class Trouble {
     unsupported,   //!< No such device, or something this kernel, EAL or device does not do.
     busy,          //!< It exists already, or is in use.
     data,          //!< Data read back differ from what was written.
+    peer,          //!< The other side refused, is gone, or does not answer.
 };
 
 //! Why something was refused, for a person who has to change it.

@@ -14,12 +14,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+struct ibv_pd;
 
 namespace mrz {
 
@@ -91,6 +94,10 @@ class MRZ_API RegisteredMemory {
     //! Bytes that it keeps in place, counted in whole pages of the machine.
     [[nodiscard]] virtual std::size_t pinned_bytes() const noexcept = 0;
     [[nodiscard]] virtual RegisterPhases phases() const noexcept = 0;
+    //! Makes another rkey to the same memory with the same rights. When it returns no operation reaches the memory by
+    //! the old one any more, and the two differ at least in their variant byte; lkey and pinning stay. Throws Error:
+    //! unsupported (ENOTSUP) where the driver does not choose keys: then only deregistering takes one back.
+    virtual RKey reissue();
 };
 
 // ---- Queue pairs -------------------------------------------------------------------------------------------------
@@ -201,6 +208,74 @@ class MRZ_API QueuePair {
     virtual void fail() = 0;
 };
 
+// ---- Connections -------------------------------------------------------------------------------------------------
+
+//! What either side may say to the other while they connect (RDMA_PS_TCP's rdma_conn_param.private_data_len).
+inline constexpr std::size_t most_private_data = 56; //!< Bytes.
+
+struct ConnectOptions {
+    QueuePairOptions queue_pair = {};
+    //! At most most_private_data bytes, which the peer is given; perhaps with zeroes after them, since RDMA-CM pads.
+    std::span<const std::byte> private_data = {};
+    std::chrono::milliseconds timeout{5000}; //!< For all of it.
+};
+
+//! A queue pair that is connected to one of another process, perhaps of another host.
+class MRZ_API Connection {
+  public:
+    Connection() = default;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    //! Disconnects. Afterwards the peer reaches no memory through it.
+    virtual ~Connection();
+
+    //! Lives as long as the connection. Is connected already, so its connect() throws EISCONN.
+    [[nodiscard]] virtual QueuePair& queue_pair() noexcept = 0;
+    //! What the peer said, at least as long as it was; zeroes may follow.
+    [[nodiscard]] virtual std::span<const std::byte> private_data() const noexcept = 0;
+    //! Where the peer is, for people.
+    [[nodiscard]] virtual std::string peer() const = 0;
+    //! False for good once the peer has disconnected, has ended, or cannot be reached. What was outstanding completes
+    //! with an error then: retry_exceeded_error or flush_error. Never blocks.
+    [[nodiscard]] virtual bool connected() noexcept = 0;
+    //! The peer's connected() turns false. What is outstanding completes with flush_error; completions can still be
+    //! polled. Twice is once.
+    virtual void disconnect() noexcept = 0;
+};
+
+//! A peer that wishes to connect.
+class MRZ_API ConnectionRequest {
+  public:
+    ConnectionRequest() = default;
+    ConnectionRequest(const ConnectionRequest&) = delete;
+    ConnectionRequest& operator=(const ConnectionRequest&) = delete;
+    virtual ~ConnectionRequest(); //!< Refuses, unless it was accepted or refused before.
+
+    //! As Connection's.
+    [[nodiscard]] virtual std::span<const std::byte> private_data() const noexcept = 0;
+    [[nodiscard]] virtual std::string peer() const = 0;
+    //! Receives that \p before posts to the queue pair are there before the peer can send. Throws Error as connect()
+    //! does; and busy (EALREADY) if it was answered before.
+    virtual std::unique_ptr<Connection> accept(const ConnectOptions& options,
+                                               const std::function<void(QueuePair&)>& before = {}) = 0;
+    //! \p why, at most most_private_data bytes of text, becomes part of the error that the peer's connect() throws.
+    virtual void refuse(std::string_view why) = 0;
+};
+
+//! Waits for peers.
+class MRZ_API Listener {
+  public:
+    Listener() = default;
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+    virtual ~Listener(); //!< Requests that nobody took are refused.
+
+    //! What a peer connects to: "HOST:PORT", with the port that was chosen where 0 was asked for.
+    [[nodiscard]] virtual std::string address() const = 0;
+    //! The next request, or nothing within \p timeout (0: does not wait).
+    virtual std::unique_ptr<ConnectionRequest> wait(std::chrono::milliseconds timeout) = 0;
+};
+
 // ---- Devices -----------------------------------------------------------------------------------------------------
 
 //! What a device's DMA addresses are.
@@ -224,6 +299,15 @@ class MRZ_API ProtectionDomain {
     //! As register_memory() of each, in their order, or of none: a driver that is quicker at many at once says how.
     virtual std::vector<std::unique_ptr<RegisteredMemory>> register_many(std::span<const RegisterRequest> requests);
     virtual std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) = 0;
+    //! Waits at \p address, "[HOST][:PORT]"; no host: every address of this machine; no port: any that is free; an
+    //! address of IPv6 in brackets. Throws Error: invalid (EINVAL) for what is no address; busy (EADDRINUSE);
+    //! unsupported for an address that is not this device's, or where the driver has no connections.
+    virtual std::unique_ptr<Listener> listen(std::string_view address);
+    //! Connects to \p address, "HOST:PORT". Receives that \p before posts to the queue pair are there before the peer
+    //! can send. Throws Error: invalid (EINVAL); unsupported (EHOSTUNREACH); peer (ECONNREFUSED), with what it said,
+    //! and peer (ETIMEDOUT).
+    virtual std::unique_ptr<Connection> connect(std::string_view address, const ConnectOptions& options,
+                                                const std::function<void(QueuePair&)>& before = {});
 };
 
 //! Look-ups of a device's translation caches. Only a software adapter can tell.
@@ -259,6 +343,9 @@ struct Driver {
     std::vector<std::string> (*list)();
     //! Opens one. Devices may be shared: opening one twice may give the same.
     std::shared_ptr<Device> (*open)(std::string_view device);
+    //! A device whose only domain is the application's \p pd, which outlives it; nothing if it is another driver's.
+    //! No function where a driver has none.
+    std::shared_ptr<Device> (*adopt)(ibv_pd* pd) = nullptr;
 };
 //! All drivers that were built, in order of preference: hardware first. Generated by drivers/meson.build.
 MRZ_API std::span<const Driver> drivers();

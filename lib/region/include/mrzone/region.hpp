@@ -8,14 +8,18 @@
 #include <mrzone/listed.hpp>
 #include <mrzone/plan.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+struct ibv_pd;
 
 namespace mrz {
 
@@ -92,6 +96,34 @@ struct DomainSnapshot {
     std::optional<CacheCounters> device_caches = {}; //!< Domain::cache_counters().
 };
 
+//! What a peer is given to reach a region: all that it needs, and nothing of the owner's addresses.
+//!
+//! A plain value; it grants as much as the region does for as long as that lives and the key is not issued again.
+struct RemoteRegion {
+    Iova iova = {}; //!< Of the first byte, in the key's space.
+    std::uint64_t length = 0;
+    RKey rkey = {};
+    Access access = Access::local_read; //!< What is granted to peers: remote rights only.
+    PageShift page_shift{12};           //!< Of the smallest entry that it costs, as a hint for aligned requests.
+    //! Among all keys that this process has issued: of two for the same memory the greater is newer.
+    std::uint64_t generation = 0;
+
+    //! Bytes of packed(), and the least that unpack() takes.
+    static constexpr std::size_t packed_size = 48;
+    //! In network byte order, to be sent as it is: small enough for the private data of a connection.
+    //!
+    //!      0  u32  magic, "mrzR"       8  u64  iova      24  u32  rkey          36  u64  0
+    //!      4  u8   version, 1         16  u64  length    28  u64  generation    44  u32  CRC-32C of what is
+    //!      5  u8   page_shift                                                          before it
+    //!      6  u16  access
+    [[nodiscard]] MRZ_API std::array<std::byte, packed_size> pack() const;
+    //! What pack() made; \p bytes may be longer, since RDMA-CM pads with zeroes. Throws Error: data (EBADMSG) for
+    //! what is damaged or none, or of a version that this library does not know.
+    [[nodiscard]] MRZ_API static RemoteRegion unpack(std::span<const std::byte> bytes);
+
+    friend bool operator==(const RemoteRegion&, const RemoteRegion&) = default;
+};
+
 //! A protection domain of a device, with what is registered in it.
 //!
 //! A handle: copies are the same domain, which lives as long as one of them, a region or a queue pair of it. All
@@ -104,6 +136,11 @@ class MRZ_API Domain {
     //! driver that has one, at last the software adapter, which is said (reason(), and once in the log).
     //! Throws Error: unsupported (ENODEV) naming the devices there are; and whatever the driver says.
     static Domain open(std::string_view device = "any");
+
+    //! Takes a protection domain of the application's, whose queue pairs then work with the keys; it stays the
+    //! application's, and outlives what is registered in it. Throws Error: unsupported (ENOTSUP) where libibverbs was
+    //! not there when this was built; invalid (EINVAL) for none; and whatever the driver says.
+    static Domain adopt(ibv_pd* pd);
 
     //! The device's name.
     [[nodiscard]] std::string name() const;
@@ -136,6 +173,11 @@ class MRZ_API Domain {
     [[nodiscard]] std::vector<Region> register_all(std::span<const RegionRequest> requests) const;
     //! A queue pair of the device; it keeps the domain open.
     [[nodiscard]] std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options = {}) const;
+
+    //! As ProtectionDomain's (mrzone/device.hpp); what they return keeps the domain open.
+    [[nodiscard]] std::unique_ptr<Listener> listen(std::string_view address) const;
+    [[nodiscard]] std::unique_ptr<Connection> connect(std::string_view address, const ConnectOptions& options = {},
+                                                      const std::function<void(QueuePair&)>& before = {}) const;
 
     //! Throws Error: unsupported (ENOTSUP) in a child of fork().
     [[nodiscard]] LookUpSnapshot look_up_snapshot() const;
@@ -183,6 +225,12 @@ class MRZ_API Region {
     [[nodiscard]] LKey lkey() const noexcept;
     //! For peers. Grants nothing if no right is remote.
     [[nodiscard]] RKey rkey() const noexcept;
+    //! What a peer is to be given. Throws Error: invalid (EACCES) if no right is remote.
+    [[nodiscard]] RemoteRegion remote() const;
+    //! Takes back the rkey, and issues another for the same memory and rights. When it returns no operation reaches
+    //! the memory by the old one. Excludes rkey() and remote(). Throws Error: unsupported (ENOTSUP) where the driver
+    //! does not choose keys: there only the region's end takes one back; invalid (EACCES) if no right is remote.
+    RemoteRegion reissue();
     //! What was planned before pinning.
     [[nodiscard]] const Plan& plan() const noexcept;
     //! What the device says that it built, which equals the plan; nothing if it cannot tell.
