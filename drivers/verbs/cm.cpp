@@ -33,7 +33,7 @@ std::string printable(std::string_view text)
 
 Error refusal(const CmEvent& event, std::string doing)
 {
-    Cause cause{.trouble = Trouble::peer, .what = std::move(doing)};
+    Cause cause{.trouble = Trouble::peer, .what = std::move(doing), .limit = {}, .remedy = {}};
     const std::string_view said = text_of(event.private_data);
     if (event.status == said_no || (event.status == -ECONNREFUSED && !said.empty())) {
         cause.limit = "the peer refused" + (said.empty() ? std::string{} : ": " + printable(said));
@@ -138,7 +138,7 @@ bool CmId::is_of(const Context& context) const noexcept
 
 Error cm_failure(int error, std::string doing)
 {
-    Cause cause{.trouble = Trouble::internal, .what = std::move(doing)};
+    Cause cause{.trouble = Trouble::internal, .what = std::move(doing), .limit = {}, .remedy = {}};
     switch (error) {
     case EADDRINUSE:
         cause.trouble = Trouble::busy;

@@ -38,7 +38,7 @@ std::string kernel_says(int error)
 Cause cgroup_cause(std::string_view device, const host::CgroupLimits& limits, std::string_view value,
                    std::string what)
 {
-    Cause cause{.trouble = Trouble::cgroup, .what = std::move(what)};
+    Cause cause{.trouble = Trouble::cgroup, .what = std::move(what), .limit = {}, .remedy = {}};
     const host::CgroupLimit* const tightest = limits.tightest();
     if (tightest == nullptr) {
         cause.limit =
