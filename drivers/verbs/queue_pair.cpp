@@ -2,6 +2,7 @@
 #include "queue_pair.hpp"
 
 #include "failure.hpp"
+#include "limits.hpp"
 #include "words.hpp"
 
 #include <algorithm>
@@ -276,7 +277,8 @@ void VerbsQueuePair::post_send(const SendRequest& request)
         refuse_full(what, sends_.most());
     Sges sges{request.segments};
     const std::uint64_t number = sends_.next(request.id);
-    if (builder_ != nullptr)
+    // rxe's provider of rdma-core 44 has the functions, but takes every segment of a list for the first.
+    if (builder_ != nullptr && (sges.count() <= 1 || !is_software(pd_->context()->attributes().orig_attr)))
         post_by_builder(request, number, sges);
     else
         post_by_list(request, number, sges);
@@ -365,6 +367,9 @@ void VerbsQueuePair::post_receive(const ReceiveRequest& request)
     ibv_recv_wr* bad = nullptr;
     check_posted(::ibv_post_recv(queue_pair_, &work, &bad), what, receives_.most());
     receives_.posted();
+    // rxe looks at receives only when something arrives, or when it is told to flush.
+    if (state_ == State::failed && is_software(pd_->context()->attributes().orig_attr))
+        fail();
 }
 
 Completion VerbsQueuePair::translate(const ibv_wc& from) noexcept
