@@ -92,8 +92,8 @@ def parser(version):
                         help="a variable of the program's environment, which is not this one's")
     inside.add_argument("--module", metavar="NAME", action="append", default=[], help="a kernel module to load")
     inside.add_argument("--rdma", choices=("none", "rxe"), default="none",
-                        help="an RDMA device over each end of a link (default: %(default)s)")
-    inside.add_argument("--netns", action="store_true", help="the ends of that link in network namespaces mrz0 and mrz1")
+                        help="an RDMA device, rxe0, with the address 10.0.0.1 (default: %(default)s)")
+    inside.add_argument("--netns", action="store_true", help="two network namespaces with a link between them")
     about = runs.add_argument_group("the run")
     about.add_argument("--timeout", metavar="SECONDS", type=number_from(1), default=600, help="(default: %(default)s)")
     about.add_argument("--console", metavar="FILE", type=pathlib.Path, help="what the guest's kernel said")

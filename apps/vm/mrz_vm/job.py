@@ -35,10 +35,12 @@ def set_up(guest, job, modules):
     """What the guest's scripts take in: words, and a function."""
     lines = [f"pages {pool_file(pages)} {pages.count}" for pages in guest.hugepages]
     lines += [f"share {output_tag(number)} {shlex.quote(str(path))}" for number, path in enumerate(job.outputs)]
-    lines += [f"modprobe {shlex.quote(name)} || fail 'the module' {shlex.quote(name)} 'cannot be loaded'"
+    lines += [f"/sbin/modprobe {shlex.quote(name)} || fail 'the module' {shlex.quote(name)} 'cannot be loaded'"
               for name in guest.modules]
     if guest.rdma != "none":
-        lines += [f". /run/mrz-vm/{guest.rdma}.sh", f"rdma_{'in_namespaces' if guest.netns else 'on_a_pair'}"]
+        lines += [f"set_up_{guest.rdma}"]
+    if guest.netns:
+        lines += ["set_up_namespaces"]
     function = "".join(f"    {line}\n" for line in lines or [":"])
     return (f"control={CONTROL}\nout_port={OUT}\nerr_port={ERR}\nmodules={shlex.quote(str(modules))}\n"
             f"set_up_job() {{\n{function}}}\n")
@@ -48,4 +50,5 @@ def program(job):
     """The script that becomes the program."""
     environment = [f"{name}={value}" for name, value in (ENVIRONMENT | job.environment).items()]
     return (f"cd {shlex.quote(str(job.folder))} || exit 126\n"
-            f"exec env -i {shlex.join(environment)} {shlex.join(job.command)}\n")
+            # By its path: busybox's shell has an env of its own, which runs applets instead of programs.
+            f"exec /usr/bin/env -i {shlex.join(environment)} {shlex.join(job.command)}\n")

@@ -48,24 +48,38 @@ class Progress:
                 self.failure = value
 
 
-def last_lines(console):
+def said_on(console):
+    """The lines of the guest's console."""
     try:
         text = console.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return ""
-    return "\n".join(text.replace("\r", "").rstrip().splitlines()[-LAST_LINES:])
+        return []
+    return text.replace("\r", "").rstrip().splitlines()
+
+
+def last_lines(said):
+    return "\n".join(said[-LAST_LINES:])
+
+
+def around_panic(said):
+    """Why the kernel panicked, and what it said about it; None if it did not."""
+    for number, line in enumerate(said):
+        if PANIC in line:
+            begin = max(0, number - LAST_LINES // 2)
+            return "\n".join(said[begin : begin + LAST_LINES])
+    return None
 
 
 def verdict(progress, console, qemu_status, qemu_log):
     """The program's exit status, once QEMU has ended. Raises Failure where there is none."""
     if progress.status is not None:
         return progress.status
-    said = last_lines(console)
+    panic, said = around_panic(said_on(console)), last_lines(said_on(console))
     if progress.failure is not None:
         raise Failure(progress.failure, console=said)
     when = "while it ran the program" if progress.running else "while it booted"
-    if PANIC in said:
-        raise Failure(f"the guest's kernel panicked {when}", Status.PANIC, said)
+    if panic is not None:
+        raise Failure(f"the guest's kernel panicked {when}", Status.PANIC, panic)
     if qemu_status != 0:
         raise Failure(f"QEMU ended with status {qemu_status} {when}: {' '.join(qemu_log.split())}",
                       Status.LOST if said else Status.FAILED, said)
@@ -137,6 +151,7 @@ def boot(guest, job, kernel, options, qemu, folder, console):
             end.close()
     if not in_time and progress.status is None:
         what = "the program had not ended" if progress.running else "the guest had not booted"
-        raise Failure(f"{what} after {options.timeout} seconds", Status.TIMEOUT, last_lines(console))
+        raise Failure(f"{what} after {options.timeout} seconds", Status.TIMEOUT,
+                      last_lines(said_on(console)))
     return verdict(progress, console, process.returncode if in_time else 0,
                    log.read_text(encoding="utf-8", errors="replace"))

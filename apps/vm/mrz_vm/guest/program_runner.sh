@@ -5,6 +5,8 @@
 folder=/run/mrz-vm
 bb=$folder/busybox
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+# shellcheck source=network.sh
+. $folder/network.sh
 # shellcheck source=/dev/null
 . $folder/job.sh
 
@@ -73,8 +75,6 @@ for process in /proc/[0-9]*; do
     esac
 done
 wait "$out_cat" "$err_cat"
-for tag in $share_folders; do
-    $bb umount "$tag" 2>/dev/null
-done
+$bb sync
 tell "status $status"
 $bb poweroff -f
