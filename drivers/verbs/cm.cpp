@@ -79,6 +79,12 @@ CmChannel::~CmChannel()
         ::rdma_destroy_event_channel(channel_);
 }
 
+Clock::time_point deadline_after(std::chrono::milliseconds timeout)
+{
+    constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365}; // else the sum overflows
+    return Clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest);
+}
+
 std::optional<CmEvent> CmChannel::wait(Clock::time_point deadline)
 {
     while (true) {
@@ -104,9 +110,10 @@ std::optional<CmEvent> CmChannel::wait(Clock::time_point deadline)
         }
         if (errno != EAGAIN && errno != EINTR)
             throw cm_failure(errno, "waiting for news of a connection of device " + context_->name());
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        if (left <= 0)
+        const auto now = Clock::now();
+        if (now >= deadline)
             return std::nullopt;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
         pollfd waiting{.fd = channel_->fd, .events = POLLIN, .revents = 0};
         ::poll(&waiting, 1, static_cast<int>(std::min<long long>(left, 1'000'000)));
     }

@@ -25,6 +25,9 @@ namespace mrz::verbs {
 
 using Clock = std::chrono::steady_clock;
 
+//! When \p timeout from now is over.
+Clock::time_point deadline_after(std::chrono::milliseconds timeout);
+
 //! What was told, copied, and acknowledged by then: an identifier can be destroyed only when all it told is.
 struct CmEvent {
     rdma_cm_event_type type = RDMA_CM_EVENT_ADDR_RESOLVED;

@@ -196,13 +196,39 @@ void resolve_path(const CmId& id, const Context& context, SocketAddress to, Cloc
     expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
+//! Answers a request with a connection's queue pair.
+void answer(VerbsConnection& connection, const Context& context, const CmEvent& request,
+            const ConnectOptions& options, const std::function<void(QueuePair&)>& before, Clock::time_point deadline,
+            const std::string& doing)
+{
+    const ibv_device_attr& limits = context.attributes().orig_attr;
+    // As this side sees them: what the peer wants to read at a time, and what it stands.
+    const std::uint8_t responder_resources = fewest(limits.max_qp_rd_atom, request.responder_resources);
+    const std::uint8_t initiator_depth = fewest(limits.max_qp_init_rd_atom, request.initiator_depth);
+    VerbsQueuePair& queue_pair = connection.verbs();
+    rdma_cm_id* const cm = connection.id().get();
+    modify(queue_pair, cm, IBV_QPS_INIT, responder_resources, initiator_depth);
+    if (before)
+        before(queue_pair);
+    if (!context.is_iwarp()) {
+        modify(queue_pair, cm, IBV_QPS_RTR, responder_resources, initiator_depth);
+        modify(queue_pair, cm, IBV_QPS_RTS, responder_resources, initiator_depth);
+    }
+    rdma_conn_param parameters = parameters_of(options, queue_pair, responder_resources, initiator_depth);
+    if (::rdma_accept(cm, &parameters) != 0)
+        throw cm_failure(errno, doing);
+    static_cast<void>(connection.expect({RDMA_CM_EVENT_ESTABLISHED}, deadline, doing));
+    queue_pair.is_ready();
+    connection.is_connected(request.private_data);
+}
+
 } // namespace
 
 std::unique_ptr<Connection> connect(const std::shared_ptr<Pd>& pd, std::string_view address,
                                     const ConnectOptions& options, const std::function<void(QueuePair&)>& before)
 {
     const std::string doing = "connecting to " + std::string{address};
-    const Clock::time_point deadline = Clock::now() + options.timeout;
+    const Clock::time_point deadline = deadline_after(options.timeout);
     check(options, doing);
     const auto parsed = parse_address(address);
     if (!parsed || parsed->host.empty() || parsed->port == 0)
@@ -246,29 +272,17 @@ std::unique_ptr<Connection> accept(const std::shared_ptr<Pd>& pd, CmId id, const
                                    const ConnectOptions& options, const std::function<void(QueuePair&)>& before)
 {
     const std::string doing = "accepting " + id.peer();
-    const Clock::time_point deadline = Clock::now() + options.timeout;
+    const Clock::time_point deadline = deadline_after(options.timeout);
     check(options, doing);
-    const Context& context = *pd->context();
-    const ibv_device_attr& limits = context.attributes().orig_attr;
-    // As this side sees them: what the peer wants to read at a time, and what it stands.
-    const std::uint8_t responder_resources = fewest(limits.max_qp_rd_atom, request.responder_resources);
-    const std::uint8_t initiator_depth = fewest(limits.max_qp_init_rd_atom, request.initiator_depth);
     auto connection = std::make_unique<VerbsConnection>(std::move(id), pd, options.queue_pair);
-    VerbsQueuePair& queue_pair = connection->verbs();
-    rdma_cm_id* const cm = connection->id().get();
-    modify(queue_pair, cm, IBV_QPS_INIT, responder_resources, initiator_depth);
-    if (before)
-        before(queue_pair);
-    if (!context.is_iwarp()) {
-        modify(queue_pair, cm, IBV_QPS_RTR, responder_resources, initiator_depth);
-        modify(queue_pair, cm, IBV_QPS_RTS, responder_resources, initiator_depth);
+    try {
+        answer(*connection, *pd->context(), request, options, before, deadline, doing);
+    } catch (const Error&) {
+        // Who asked may have given up before: nothing works then, and this is why.
+        if (const auto event = connection->id().channel().wait(Clock::time_point::min()))
+            throw peer_failure(event, doing);
+        throw;
     }
-    rdma_conn_param parameters = parameters_of(options, queue_pair, responder_resources, initiator_depth);
-    if (::rdma_accept(cm, &parameters) != 0)
-        throw cm_failure(errno, doing);
-    static_cast<void>(connection->expect({RDMA_CM_EVENT_ESTABLISHED}, deadline, doing));
-    queue_pair.is_ready();
-    connection->is_connected(request.private_data);
     return connection;
 }
 

@@ -10,6 +10,8 @@
 #include <limits>
 #include <utility>
 
+#include <unistd.h>
+
 namespace mrz::verbs {
 namespace {
 
@@ -203,6 +205,9 @@ Error open_failure(int error, std::string_view device, std::string_view node)
     if (error == EAGAIN)
         return Error{error,
                      cgroup_cause(device, host::rdma_cgroup(device, host::RdmaCharge::handles), "hca_handle", what)};
+    // libibverbs tries again by the device's number, and then tells that there is no such file.
+    if (error == ENOENT && ::access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES)
+        error = EACCES;
     if (error == EACCES || error == EPERM)
         return Error{error,
                      {.trouble = Trouble::permission,

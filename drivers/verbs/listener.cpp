@@ -97,7 +97,7 @@ class VerbsListener final : public Listener {
     }
     std::unique_ptr<ConnectionRequest> wait(std::chrono::milliseconds timeout) override
     {
-        return next(Clock::now() + timeout);
+        return next(deadline_after(timeout));
     }
 
   private:
