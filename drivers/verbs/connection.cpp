@@ -277,10 +277,18 @@ std::unique_ptr<Connection> accept(const std::shared_ptr<Pd>& pd, CmId id, const
     auto connection = std::make_unique<VerbsConnection>(std::move(id), pd, options.queue_pair);
     try {
         answer(*connection, *pd->context(), request, options, before, deadline, doing);
-    } catch (const Error&) {
-        // Who asked may have given up before: nothing works then, and this is why.
+    } catch (const Error& error) {
+        // Who asked may have given up before: nothing works then, and this is why. What happens before a program has
+        // taken the request the kernel does not tell (drivers/infiniband/core/ucma.c, ucma_event_handler); what is
+        // asked of the identifier just makes no sense then.
         if (const auto event = connection->id().channel().wait(Clock::time_point::min()))
             throw peer_failure(event, doing);
+        if (error.error_number() == EINVAL && error.cause().trouble == Trouble::internal)
+            throw Error{ECONNABORTED,
+                        {.trouble = Trouble::peer,
+                         .what = doing,
+                         .limit = "the peer gave up before it was answered",
+                         .remedy = "answer sooner, or let it wait longer"}};
         throw;
     }
     return connection;
