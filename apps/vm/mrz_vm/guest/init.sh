@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Process 1 of the initramfs: makes the host's root, with a layer in memory over it, the guest's own, and goes there.
+# shellcheck shell=dash disable=SC2154 # control is job.sh's
 bb=/bin/busybox
 # shellcheck source=/dev/null
 . /mrz-vm/job.sh

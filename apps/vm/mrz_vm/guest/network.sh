@@ -4,6 +4,11 @@
 # Links within the guest. Taken in by program_runner.sh, whose fail() it uses; job.sh calls these.
 ip=/sbin/ip
 
+# must COMMAND...
+must() {
+    "$@" || fail "a link cannot be set up ($*)"
+}
+
 # An RDMA device "rxe0" over one end of a link, with the address 10.0.0.1. All peers are in the guest and use that
 # one device: rxe does not pass packets between two devices of one host, and serves the first network namespace only.
 set_up_rxe() {
@@ -11,23 +16,22 @@ set_up_rxe() {
         /sbin/modprobe $module || fail "the module $module cannot be loaded"
     done
     # Frames that hold the largest packets of RDMA, 4096 bytes.
-    $ip link add rdma0 mtu 9000 type veth peer name rdma1 mtu 9000 &&
-        $ip address add 10.0.0.1/24 dev rdma0 &&
-        $ip link set rdma0 up &&
-        $ip link set rdma1 up &&
-        /usr/bin/rdma link add rxe0 type rxe netdev rdma0 || fail "no rxe device can be made over a link"
+    must $ip link add rdma0 mtu 9000 type veth peer name rdma1 mtu 9000
+    must $ip address add 10.0.0.1/24 dev rdma0
+    must $ip link set rdma0 up
+    must $ip link set rdma1 up
+    must /usr/bin/rdma link add rxe0 type rxe netdev rdma0
 }
 
 # Network namespaces mrz0 and mrz1, joined by a link, with the addresses 10.1.0.1 and 10.1.0.2.
 set_up_namespaces() {
     /sbin/modprobe veth || fail "the module veth cannot be loaded"
+    must $ip netns add mrz0
+    must $ip netns add mrz1
+    must $ip -n mrz0 link add link0 type veth peer name link1 netns mrz1
     for number in 0 1; do
-        $ip netns add mrz$number || fail "no network namespace can be made"
-    done
-    $ip -n mrz0 link add link0 type veth peer name link1 netns mrz1 || fail "the namespaces cannot be joined"
-    for number in 0 1; do
-        $ip -n mrz$number address add 10.1.0.$((number + 1))/24 dev link$number &&
-            $ip -n mrz$number link set lo up &&
-            $ip -n mrz$number link set link$number up || fail "the link in mrz$number cannot be set up"
+        must $ip -n mrz$number address add 10.1.0.$((number + 1))/24 dev link$number
+        must $ip -n mrz$number link set lo up
+        must $ip -n mrz$number link set link$number up
     done
 }

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Process 1 from then on: sets up what the job wants, runs its program, tells how it ended, and turns the machine off.
+# shellcheck shell=dash disable=SC2154 # control, out_port, err_port and modules are job.sh's
 folder=/run/mrz-vm
 bb=$folder/busybox
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# shellcheck source=network.sh
+# shellcheck source=SCRIPTDIR/network.sh
 . $folder/network.sh
 # shellcheck source=/dev/null
 . $folder/job.sh
