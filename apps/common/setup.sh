@@ -11,11 +11,16 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Debian 12's names. libdpdk-dev brings every driver package, and so the one that mempools need at run time.
 build_packages=(
     g++ meson ninja-build pkg-config
-    libdpdk-dev libnuma-dev liburing-dev
+    libdpdk-dev libnuma-dev liburing-dev libibverbs-dev librdmacm-dev
     libcli11-dev libfmt-dev libhugetlbfs-dev nlohmann-json3-dev
 )
 # dpdk-dev has dpdk-telemetry.py.
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev)
+# For guests that mrz-vm boots, and what the tests run in them.
+lab_packages=(
+    qemu-system-x86 busybox-static zstd kmod
+    ibverbs-utils rdmacm-utils perftest
+)
 ci_packages=(clang-format clang-tidy git shellcheck)
 
 say() {
