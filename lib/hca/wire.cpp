@@ -123,9 +123,8 @@ std::byte* WireMemory::data(bool second) const noexcept
 }
 
 Wire::Wire(Descriptor socket, WireMemory memory, Side side)
-    : socket_{std::move(socket)}, memory_{std::move(memory)}, out_{memory_.control(side == Side::taker),
-                                                                   memory_.data(side == Side::taker),
-                                                                   WireMemory::ring_bytes},
+    : owner_{::getpid()}, socket_{std::move(socket)}, memory_{std::move(memory)},
+      out_{memory_.control(side == Side::taker), memory_.data(side == Side::taker), WireMemory::ring_bytes},
       in_{memory_.control(side == Side::maker), memory_.data(side == Side::maker), WireMemory::ring_bytes}
 {
     const int flags = ::fcntl(socket_.get(), F_GETFL);
@@ -175,6 +174,8 @@ Wire::Heard Wire::hear() const
 
 void Wire::hang_up(std::string_view why) const noexcept
 {
+    if (owner_ != ::getpid())
+        return;
     if (why.size() > 1)
         ::send(socket_.get(), why.data(), std::min<std::size_t>(why.size(), 256), MSG_DONTWAIT | MSG_NOSIGNAL);
     ::shutdown(socket_.get(), SHUT_RDWR);

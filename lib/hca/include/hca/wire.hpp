@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 namespace mrz::hca {
 
 //! A file descriptor, owned.
@@ -88,10 +90,11 @@ class Wire {
     };
     //! Reads what the peer said. Never blocks.
     [[nodiscard]] Heard hear() const;
-    //! Tells the peer \p why, if not empty, and that this is the end.
+    //! Tells the peer \p why, if not empty, and that this is the end. Does nothing in a child of fork().
     void hang_up(std::string_view why) const noexcept;
 
   private:
+    const pid_t owner_;
     Descriptor socket_;
     Descriptor process_;
     WireMemory memory_;
