@@ -117,7 +117,9 @@ Outcome Work::outcome() const
     outcome.bytes = outcome.total_operations() * use_.step.size;
     if (first_ && outcome.bytes > 0) {
         outcome.seconds = std::chrono::duration<double>(last_ - *first_).count();
-        outcome.peak = shared_.rate.peak(last_);
+        // What came in the last window, which is not over, may be more than any other's.
+        if (const auto peak = shared_.rate.peak(last_))
+            outcome.peak = std::max(*peak, outcome.rate());
     }
     outcome.processor_seconds = (use_.begins() ? processor_end_ : processor_seconds()) - processor_begin_;
     return outcome;
