@@ -3,6 +3,8 @@
 //! The ways to have hugepages that commands compare with an arena.
 #pragma once
 
+#include "common/plain_hugepages.hpp"
+
 #include <mrzone/base.hpp>
 
 #include <cstddef>
@@ -27,22 +29,6 @@ class DpdkMemory {
         void operator()(const rte_memzone* zone) const noexcept;
     };
     std::unique_ptr<const rte_memzone, Free> zone_;
-    std::size_t size_;
-};
-
-//! Hugepages as mmap gives them to anyone (MAP_HUGETLB), all touched.
-class PlainHugepages {
-  public:
-    //! Throws Error: hugepages, or unsupported (before Linux 5.14).
-    PlainHugepages(std::size_t size, std::size_t page_size);
-    ~PlainHugepages();
-    PlainHugepages(const PlainHugepages&) = delete;
-    PlainHugepages& operator=(const PlainHugepages&) = delete;
-
-    [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(address_), size_}; }
-
-  private:
-    void* address_;
     std::size_t size_;
 };
 

@@ -90,7 +90,7 @@ class Measuring {
             memories_.push_back(make_memory(pages, settings.memory));
             for (const std::size_t size : settings.sizes)
                 for (const std::size_t depth : settings.depths)
-                    for (const TierKind tier : all_tiers)
+                    for (const TierKind tier : mrz::app::all_tiers)
                         report_.results.push_back({.pages = pages,
                                                    .size = size,
                                                    .depth = depth,
@@ -104,8 +104,9 @@ class Measuring {
         std::mt19937_64 random{1};
         for (unsigned round = 0; round < settings_.rounds; ++round) {
             // Tiers that are compared follow each other, in another order each time.
-            for (std::size_t at = 0; at < report_.results.size(); at += std::size(all_tiers)) {
-                const std::span<Result> compared = std::span{report_.results}.subspan(at, std::size(all_tiers));
+            for (std::size_t at = 0; at < report_.results.size(); at += std::size(mrz::app::all_tiers)) {
+                const std::span<Result> compared =
+                    std::span{report_.results}.subspan(at, std::size(mrz::app::all_tiers));
                 std::vector<Result*> order;
                 for (Result& one : compared)
                     order.push_back(&one);
@@ -132,11 +133,11 @@ class Measuring {
         if (checks)
             fill(memory, store_memory_->bytes());
         const KeptInPlace before = kept_in_place();
-        const auto tier = make_tier(result.tier, domain_,
-                                    {.memory = memory,
-                                     .lasting = result.pages == Pages::huge,
-                                     .depth = result.depth,
-                                     .cache_bytes = settings_.cache});
+        const auto tier = mrz::app::make_tier(result.tier, domain_,
+                                              {.memory = memory,
+                                               .lasting = result.pages == Pages::huge,
+                                               .depth = result.depth,
+                                               .cache_bytes = settings_.cache});
         Traffic traffic{domain_, memory, *store_, result.size, result.depth}; // ends before its keys do
         traffic.run(*tier, workload.warm_up());
 

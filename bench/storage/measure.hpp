@@ -4,7 +4,8 @@
 #pragma once
 
 #include "memory.hpp"
-#include "tiers.hpp"
+
+#include <common/tiers.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace bench::storage {
+
+using mrz::app::Holdings;
+using mrz::app::TierKind;
 
 struct Settings {
     std::string device = "any";

@@ -3,10 +3,11 @@
 //! The memory that is read into and written from, by its pages, and the store at the other end.
 #pragma once
 
+#include <common/work_memory.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 namespace bench::storage {
@@ -17,15 +18,7 @@ enum class Pages {
 };
 std::string_view name(Pages pages) noexcept;
 
-//! Touched.
-class Memory {
-  public:
-    Memory() = default;
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    virtual ~Memory() = default;
-    [[nodiscard]] virtual std::span<std::byte> bytes() const noexcept = 0;
-};
+using Memory = mrz::app::WorkMemory;
 //! Of huge pages one can be had in the life of a process, since it starts an EAL; it reserves hugepages for as long
 //! as it lives. Throws mrz::Error.
 std::unique_ptr<Memory> make_memory(Pages pages, std::size_t length);

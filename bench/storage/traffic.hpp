@@ -3,8 +3,9 @@
 //! Operations under way between memory and store.
 #pragma once
 
-#include "tiers.hpp"
 #include "workload.hpp"
+
+#include <common/tiers.hpp>
 
 #include <mrzone/region.hpp>
 
@@ -16,6 +17,9 @@
 #include <vector>
 
 namespace bench::storage {
+
+using mrz::app::Tier;
+using mrz::app::Use;
 
 //! Two ends of a connection: one reads and writes the store, by the other's key to it, for the memory of its own.
 //! Used by one thread.

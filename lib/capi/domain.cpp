@@ -26,6 +26,11 @@ int mrz_domain_open(const char* device, mrz_domain** out)
     return hand_out(out, [&] { return new mrz_domain{mrz::Domain::open(device != nullptr ? device : "any")}; });
 }
 
+int mrz_domain_adopt(ibv_pd* pd, mrz_domain** out)
+{
+    return hand_out(out, [&] { return new mrz_domain{mrz::Domain::adopt(pd)}; });
+}
+
 int mrz_domain_name(const mrz_domain* domain, char* text, size_t size)
 {
     return guarded([&] { return give_text(checked(domain).name(), text, size); });

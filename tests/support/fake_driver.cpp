@@ -24,6 +24,7 @@ class FakeMemory final : public RegisteredMemory {
         ++script().registered;
         key_ = static_cast<std::uint32_t>(++script().keys);
         lkey_.value = script().lkey.value_or(2 * key_);
+        rkey_.value = 2 * key_ + 1;
     }
     ~FakeMemory() override
     {
@@ -32,7 +33,7 @@ class FakeMemory final : public RegisteredMemory {
         --script().registered;
     }
     [[nodiscard]] LKey lkey() const noexcept override { return lkey_; }
-    [[nodiscard]] RKey rkey() const noexcept override { return {2 * key_ + 1}; }
+    [[nodiscard]] RKey rkey() const noexcept override { return rkey_; }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
         if (!script().can_query)
@@ -44,11 +45,19 @@ class FakeMemory final : public RegisteredMemory {
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override { return 4096; }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return {}; }
+    RKey reissue() override
+    {
+        if (!script().reissues)
+            return RegisteredMemory::reissue();
+        rkey_.value = static_cast<std::uint32_t>(2 * ++script().keys + 1);
+        return rkey_;
+    }
 
   private:
     std::vector<BuiltKey> built_;
     std::uint32_t key_ = 0;
     LKey lkey_ = {};
+    RKey rkey_ = {};
 };
 
 class FakeQueuePair final : public QueuePair {

@@ -40,6 +40,7 @@ struct Script {
     std::function<void(LKey)> on_deregister = {};
     std::function<void(std::vector<BuiltKey>&)> on_query = {};
     bool can_query = true;
+    bool reissues = true;                   //!< Rkeys; else they are not the driver's to choose.
     std::optional<std::uint32_t> lkey = {}; //!< Of what is registered next; none: one that nothing else has.
     DmaView view = DmaView::virtual_addresses;
     Count registered = {}; //!< Now.

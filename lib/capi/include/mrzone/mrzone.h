@@ -38,6 +38,8 @@ extern "C" {
 
 /** DPDK's description of a zone, in rte_memzone.h. */
 struct rte_memzone;
+/** A protection domain of libibverbs, in infiniband/verbs.h. */
+struct ibv_pd;
 
 /** A protection domain of a device, with what is registered in it. */
 typedef struct mrz_domain mrz_domain;
@@ -118,6 +120,14 @@ struct mrz_domain_counts {
  * \return 0; -ENODEV (no such device; the text names those there are); and whatever the driver says.
  */
 MRZ_API int mrz_domain_open(const char* device, mrz_domain** out);
+
+/**
+ * Takes a protection domain of the caller's, whose queue pairs then work with the keys. It stays the caller's, and
+ * outlives what is registered in it.
+ * \param out to be given to mrz_domain_destroy(), which leaves \p pd alone.
+ * \return 0; -EINVAL (NULL); -ENOTSUP (the library was built without libibverbs); and whatever the driver says.
+ */
+MRZ_API int mrz_domain_adopt(struct ibv_pd* pd, mrz_domain** out);
 
 /**
  * The device's name.
@@ -225,6 +235,48 @@ MRZ_API int mrz_region_explain(const mrz_region* region, char* text, size_t size
 
 /** Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned. */
 MRZ_API void mrz_region_destroy(mrz_region* region);
+
+/** What a peer is given to reach a region. It grants as much as the region, for as long as that lives. */
+struct mrz_remote_region {
+    size_t struct_size;   /**< sizeof(struct mrz_remote_region). */
+    uint64_t iova;        /**< Of the first byte, in the key's space. */
+    uint64_t length;      /**< Bytes. */
+    struct mrz_rkey rkey; /**< What the peer's requests carry. */
+    uint32_t access;      /**< What is granted to peers: remote rights of enum mrz_access, combined. */
+    uint32_t page_shift;  /**< Of the smallest entry that it costs: 12 for 4 KiB. A hint for aligned requests. */
+    uint32_t reserved;    /**< 0. */
+    uint64_t generation;  /**< Of two for the same memory the greater is newer. */
+};
+
+/** Bytes that mrz_remote_region_pack() fills, and the least that mrz_remote_region_unpack() takes. */
+#define MRZ_REMOTE_REGION_PACKED 48
+
+/** Fills in what a peer is to be given. \return 0; -EACCES (no right of the region is remote). */
+MRZ_API int mrz_region_remote(const mrz_region* region, struct mrz_remote_region* remote);
+
+/**
+ * Takes the rkey back, and issues another for the same memory and rights. When it returns no operation reaches the
+ * memory by the old one. Excludes what asks for the rkey meanwhile.
+ * \param remote receives what peers are to be given now.
+ * \return 0; -EACCES (no right of the region is remote); -ENOTSUP (the driver does not choose keys: there only
+ * mrz_region_destroy() takes one back). On failure nothing has changed.
+ */
+MRZ_API int mrz_region_reissue(mrz_region* region, struct mrz_remote_region* remote);
+
+/**
+ * Packs it in network byte order, to be sent as it is: for instance as private data of a connection of RDMA-CM.
+ * \param bytes receives MRZ_REMOTE_REGION_PACKED bytes.
+ * \param size how many there is room for.
+ * \return how many bytes were filled; -ENOBUFS (too little room); -EINVAL (a page shift, or rights, that are none).
+ */
+MRZ_API int mrz_remote_region_pack(const struct mrz_remote_region* remote, void* bytes, size_t size);
+
+/**
+ * Unpacks what mrz_remote_region_pack() made.
+ * \param size how many bytes there are, perhaps more than were packed, since RDMA-CM pads.
+ * \return 0; -EBADMSG (damaged, or none, or of a version that this library does not know).
+ */
+MRZ_API int mrz_remote_region_unpack(const void* bytes, size_t size, struct mrz_remote_region* remote);
 
 /* ---- Readers --------------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-namespace bench::storage {
+namespace mrz::app {
 
 enum class TierKind {
     each_time, //!< Registered before the operation, deregistered after it.
@@ -28,8 +28,8 @@ std::string_view name(TierKind kind) noexcept;
 //! The memory of an operation that is under way.
 struct Use {
     std::span<std::byte> memory = {};
-    mrz::Iova iova = {};
-    mrz::LKey lkey = {};
+    Iova iova = {};
+    LKey lkey = {};
 };
 
 //! What a tier takes of the device at a moment.
@@ -49,7 +49,7 @@ class Tier {
 
     //! Whether it does better with several uses at once.
     [[nodiscard]] virtual bool takes_many() const noexcept { return false; }
-    //! Gives each of \p uses a key. They are those with the numbers from \p first on. Throws mrz::Error.
+    //! Gives each of \p uses a key. They are those with the numbers from \p first on. Throws Error.
     virtual void acquire(std::span<Use> uses, std::size_t first) = 0;
     //! The operation with that number has completed.
     virtual void release(std::size_t number) noexcept = 0;
@@ -57,7 +57,7 @@ class Tier {
     virtual void quiescent() noexcept {}
     [[nodiscard]] virtual Holdings holdings() const = 0;
     //! What its cache did; nothing if it has none.
-    [[nodiscard]] virtual std::optional<mrz::CacheSnapshot> cache() const { return std::nullopt; }
+    [[nodiscard]] virtual std::optional<CacheSnapshot> cache() const { return std::nullopt; }
 };
 
 struct TierOptions {
@@ -66,7 +66,7 @@ struct TierOptions {
     std::size_t depth = 1;       //!< The most uses at a time; their numbers are less.
     std::size_t cache_bytes = 0; //!< Budget of a cache.
 };
-//! Throws mrz::Error.
-std::unique_ptr<Tier> make_tier(TierKind kind, const mrz::Domain& domain, const TierOptions& options);
+//! Throws Error.
+std::unique_ptr<Tier> make_tier(TierKind kind, const Domain& domain, const TierOptions& options);
 
-} // namespace bench::storage
+} // namespace mrz::app

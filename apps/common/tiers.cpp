@@ -8,23 +8,21 @@
 #include <string>
 #include <vector>
 
-namespace bench::storage {
+namespace mrz::app {
 
 namespace {
 
-using namespace mrz::literals;
-
 //! Buffers are read from and written to.
-constexpr mrz::Access access = mrz::Access::local_write;
+constexpr Access access = Access::local_write;
 
 class EachTime final : public Tier {
   public:
-    EachTime(const mrz::Domain& domain, std::size_t depth) : domain_{domain}, regions_(depth) {}
+    EachTime(const Domain& domain, std::size_t depth) : domain_{domain}, regions_(depth) {}
 
     void acquire(std::span<Use> uses, std::size_t first) override
     {
         for (Use& use : uses) {
-            const mrz::Region& region =
+            const Region& region =
                 regions_[first++].emplace(domain_.register_memory(use.memory, access, as_ibv_reg_mr));
             use.iova = region.iova();
             use.lkey = region.lkey();
@@ -45,15 +43,15 @@ class EachTime final : public Tier {
 
   private:
     //! No more work than it needs: nobody looks such keys up.
-    static constexpr mrz::RegionOptions as_ibv_reg_mr{.indirect = false, .looked_up = false};
+    static constexpr RegionOptions as_ibv_reg_mr{.indirect = false, .looked_up = false};
 
-    mrz::Domain domain_;
-    std::vector<std::optional<mrz::Region>> regions_; // by number
+    Domain domain_;
+    std::vector<std::optional<Region>> regions_; // by number
 };
 
 class Leasing : public Tier {
   public:
-    Leasing(const mrz::Domain& domain, const TierOptions& options)
+    Leasing(const Domain& domain, const TierOptions& options)
         : leases_(options.depth), cache_{domain, {.bytes = options.cache_bytes, .keys = keys_for(options)}}
     {
     }
@@ -66,19 +64,19 @@ class Leasing : public Tier {
     void release(std::size_t number) noexcept override { leases_[number].release(); }
     [[nodiscard]] Holdings holdings() const override
     {
-        const mrz::CacheSnapshot now = cache_.snapshot();
+        const CacheSnapshot now = cache_.snapshot();
         return {.keys = now.keys, .entries = now.entries, .bytes = now.bytes};
     }
-    [[nodiscard]] std::optional<mrz::CacheSnapshot> cache() const override { return cache_.snapshot(); }
+    [[nodiscard]] std::optional<CacheSnapshot> cache() const override { return cache_.snapshot(); }
 
   protected:
-    void keep(Use& use, std::size_t number, mrz::Lease lease)
+    void keep(Use& use, std::size_t number, Lease lease)
     {
         use.iova = lease.iova();
         use.lkey = lease.lkey();
         leases_[number] = std::move(lease);
     }
-    [[nodiscard]] mrz::Cache& temporary_regions() noexcept { return cache_; }
+    [[nodiscard]] Cache& temporary_regions() noexcept { return cache_; }
 
   private:
     //! As many as the bytes may be: these are what is compared.
@@ -87,8 +85,8 @@ class Leasing : public Tier {
         return std::clamp<std::size_t>(options.cache_bytes / 4_KiB, 64, 1u << 20);
     }
 
-    std::vector<mrz::Lease> leases_; // by number
-    mrz::Cache cache_;
+    std::vector<Lease> leases_; // by number
+    Cache cache_;
 };
 
 class Batch final : public Leasing {
@@ -101,18 +99,18 @@ class Batch final : public Leasing {
         requests_.clear();
         for (const Use& use : uses)
             requests_.push_back({use.memory, access});
-        std::vector<mrz::Lease> leases = temporary_regions().lease_all(requests_);
+        std::vector<Lease> leases = temporary_regions().lease_all(requests_);
         for (std::size_t i = 0; i < uses.size(); ++i)
             keep(uses[i], first + i, std::move(leases[i]));
     }
 
   private:
-    std::vector<mrz::LeaseRequest> requests_;
+    std::vector<LeaseRequest> requests_;
 };
 
 class Resident final : public Tier {
   public:
-    Resident(const mrz::Domain& domain, const TierOptions& options)
+    Resident(const Domain& domain, const TierOptions& options)
         : region_{domain.register_memory(options.memory, access, {.lasting = options.lasting})}, reader_{domain}
     {
     }
@@ -122,12 +120,12 @@ class Resident final : public Tier {
         for (Use& use : uses) {
             const auto key = reader_.lookup(use.memory.data(), use.memory.size());
             if (!key)
-                throw mrz::Error{ENOENT,
-                                 {.trouble = mrz::Trouble::internal,
-                                  .what = "looking a key up",
-                                  .limit = "the region that covers the memory was not found",
-                                  .remedy = "report it"}};
-            use.iova = mrz::Iova{reinterpret_cast<std::uintptr_t>(use.memory.data())};
+                throw Error{ENOENT,
+                            {.trouble = Trouble::internal,
+                             .what = "looking a key up",
+                             .limit = "the region that covers the memory was not found",
+                             .remedy = "report it"}};
+            use.iova = Iova{reinterpret_cast<std::uintptr_t>(use.memory.data())};
             use.lkey = *key;
         }
     }
@@ -135,15 +133,15 @@ class Resident final : public Tier {
     void quiescent() noexcept override { reader_.quiescent(); }
     [[nodiscard]] Holdings holdings() const override
     {
-        const mrz::Plan& plan = region_.plan();
+        const Plan& plan = region_.plan();
         return {.keys = plan.keys.size() + (plan.indirect ? 1 : 0),
                 .entries = plan.total_entries(),
                 .bytes = region_.pinned_bytes()};
     }
 
   private:
-    mrz::Region region_;
-    mrz::Reader reader_;
+    Region region_;
+    Reader reader_;
 };
 
 } // namespace
@@ -163,7 +161,7 @@ std::string_view name(TierKind kind) noexcept
     return "resident";
 }
 
-std::unique_ptr<Tier> make_tier(TierKind kind, const mrz::Domain& domain, const TierOptions& options)
+std::unique_ptr<Tier> make_tier(TierKind kind, const Domain& domain, const TierOptions& options)
 {
     switch (kind) {
     case TierKind::each_time:
@@ -178,4 +176,4 @@ std::unique_ptr<Tier> make_tier(TierKind kind, const mrz::Domain& domain, const 
     return std::make_unique<Resident>(domain, options);
 }
 
-} // namespace bench::storage
+} // namespace mrz::app
