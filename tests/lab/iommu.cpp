@@ -47,7 +47,7 @@ bool write_to(const fs::path& file, const std::string& text)
     return static_cast<bool>(stream << text << std::flush);
 }
 
-//! The address of the first virtio network device on PCI, as "0000:00:03.0".
+//! The address of the first virtio network device on PCI, as "0000:00:10.0".
 std::optional<std::string> virtio_port()
 {
     for (const fs::directory_entry& device : fs::directory_iterator{"/sys/bus/pci/devices"})

@@ -58,7 +58,7 @@ class Command(unittest.TestCase):
     def test_an_iommu_stands_before_what_it_translates(self):
         devices = values(line(iommu=True), "-device")
         self.assertTrue(devices[0].startswith("intel-iommu,intremap=on"))
-        self.assertIn("virtio-net-pci,netdev=net0,iommu_platform=on,disable-legacy=on", devices)
+        self.assertIn("virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on", devices)
         self.assertIn("intel_iommu=on", values(line(iommu=True), "-append")[0].split())
         self.assertIn("kernel-irqchip=split", values(line(iommu=True, accelerator="kvm"), "-machine")[0])
 
