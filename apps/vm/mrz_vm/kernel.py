@@ -14,7 +14,7 @@ from mrz_vm.tools import output_of, tool
 # By the name that --kernel takes: the suites whose newest linux-image-amd64 it is. (The "cloud" kernels have neither
 # 9p nor RDMA.)
 SUITES = {"6.1": ("bookworm", "bookworm-security"), "6.12": ("bookworm-backports",)}
-IMAGE = r"linux-image-[0-9][\w.+-]*-amd64"
+IMAGE = r"linux-image-[0-9][\w.+]*(?:-[0-9]+)?-amd64"
 
 
 @dataclasses.dataclass(frozen=True)

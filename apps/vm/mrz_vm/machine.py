@@ -92,9 +92,9 @@ def command(guest, files, outputs, accelerator):
     for number, path in enumerate(outputs):
         line += share(output_tag(number), output_tag(number), path, ",multidevs=remap")
     if guest.iommu:
-        # A port whose DMA the IOMMU translates. There is nothing behind it.
+        # A port whose DMA the IOMMU translates, at 0000:00:10.0. There is nothing behind it.
         line += ["-netdev", "hubport,id=net0,hubid=0",
-                 "-device", "virtio-net-pci,netdev=net0,iommu_platform=on,disable-legacy=on"]
+                 "-device", "virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on"]
     if guest.vfio_user:
         line += ["-device", json.dumps({"driver": "vfio-user-pci", "socket": {"type": "unix", "path": guest.vfio_user}})]
     return line
