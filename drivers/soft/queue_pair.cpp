@@ -206,7 +206,7 @@ class SoftQueuePair final : public LinkableQueuePair {
     void check_here(const char* what) const
     {
         if (link_ && !adapter_->is_here())
-            refuse(Trouble::invalid, EINVAL, what, "the connection is the parent's of this process",
+            refuse(Trouble::unsupported, ENOTSUP, what, "the connection is the parent's of this process",
                    "connect in the process that is to use it");
     }
     void bring_up(std::uint32_t peer, std::shared_ptr<hca::Link> link, const char* what)
