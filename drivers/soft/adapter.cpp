@@ -66,7 +66,7 @@ hca::HcaOptions Adapter::default_options()
 }
 
 Adapter::Adapter(const hca::HcaOptions& options)
-    : process_{::getpid()}, engine_{bus_, options}, view_{choose_view(pinner_)}
+    : engine_{bus_, options}, view_{choose_view(pinner_)}, keeper_{engine_}
 {
     if (::getentropy(&token_, sizeof token_) != 0)
         throw Error{errno,
@@ -74,11 +74,6 @@ Adapter::Adapter(const hca::HcaOptions& options)
                      .what = "opening the software adapter",
                      .limit = "getentropy failed",
                      .remedy = "check that the kernel has random numbers"}};
-}
-
-bool Adapter::is_here() const noexcept
-{
-    return process_ == ::getpid();
 }
 
 } // namespace mrz::soft

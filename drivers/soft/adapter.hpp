@@ -4,6 +4,8 @@
 #pragma once
 
 #include "bus.hpp"
+#include "fork_mark.hpp"
+#include "keeper.hpp"
 #include "pin.hpp"
 
 #include <hca/hca.hpp>
@@ -12,8 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-
-#include <sys/types.h>
 
 namespace mrz::soft {
 
@@ -32,16 +32,19 @@ class Adapter {
     [[nodiscard]] DmaView view() const noexcept { return view_; }
     //! Tells this adapter from those of other processes.
     [[nodiscard]] std::uint64_t token() const noexcept { return token_; }
+    //! Looks after connections.
+    [[nodiscard]] Keeper& keeper() noexcept { return keeper_; }
     //! False in a child of fork(), whose copy of the adapter is of no use.
-    [[nodiscard]] bool is_here() const noexcept;
+    [[nodiscard]] bool is_here() const noexcept { return mark_.is_here(); }
 
   private:
-    pid_t process_;
+    ForkMark mark_;
     std::uint64_t token_ = 0;
     ProcessBus bus_;
     hca::Hca engine_;
     Pinner pinner_;
     DmaView view_;
+    Keeper keeper_;
 };
 
 } // namespace mrz::soft

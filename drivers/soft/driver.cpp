@@ -3,6 +3,8 @@
 //! The software adapter as a driver: one device, "soft", on every machine.
 #include "device.hpp"
 
+#include "connection.hpp"
+#include "listener.hpp"
 #include "memory.hpp"
 #include "queue_pair.hpp"
 
@@ -47,6 +49,15 @@ class SoftDomain final : public ProtectionDomain {
     std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) override
     {
         return soft::create_queue_pair(adapter_, pd_, options);
+    }
+    std::unique_ptr<Listener> listen(std::string_view address) override
+    {
+        return soft::listen(adapter_, pd_, address);
+    }
+    std::unique_ptr<Connection> connect(std::string_view address, const ConnectOptions& options,
+                                        const std::function<void(QueuePair&)>& before) override
+    {
+        return soft::connect(adapter_, pd_, address, options, before);
     }
 
   private:

@@ -113,6 +113,12 @@ std::vector<BuiltKey> MemoryKeys::query(hca::Hca& engine) const
     return keys;
 }
 
+RKey MemoryKeys::reissue()
+{
+    remote_.reissue();
+    return rkey();
+}
+
 void MemoryKeys::abandon() noexcept
 {
     for (OwnedKey& piece : pieces_)

@@ -21,6 +21,7 @@ class OwnedKey {
     ~OwnedKey();
 
     [[nodiscard]] hca::Mkey get() const noexcept { return key_; }
+    void reissue() { key_ = engine_->reissue_mkey(key_); }
     //! Leaves the key alone: it is the parent's of this process.
     void abandon() noexcept { engine_ = nullptr; }
 
@@ -40,6 +41,8 @@ class MemoryKeys {
     [[nodiscard]] LKey lkey() const noexcept { return LKey{local_.get().value}; }
     [[nodiscard]] RKey rkey() const noexcept { return RKey{remote_.get().value}; }
     [[nodiscard]] std::vector<BuiltKey> query(hca::Hca& engine) const;
+    //! Gives the rkey another variant byte: the old one is worth nothing when it returns.
+    RKey reissue();
     void abandon() noexcept;
 
   private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -161,7 +162,16 @@ class SoftMemory final : public RegisteredMemory {
     }
 
     [[nodiscard]] LKey lkey() const noexcept override { return keys_.lkey(); }
-    [[nodiscard]] RKey rkey() const noexcept override { return keys_.rkey(); }
+    [[nodiscard]] RKey rkey() const noexcept override
+    {
+        const std::scoped_lock guard{reissuing_};
+        return keys_.rkey();
+    }
+    RKey reissue() override
+    {
+        const std::scoped_lock guard{reissuing_};
+        return keys_.reissue();
+    }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
         return keys_.query(adapter_->engine());
@@ -174,6 +184,7 @@ class SoftMemory final : public RegisteredMemory {
     Pin pin_;
     std::optional<BusRanges> ranges_;
     MemoryKeys keys_;
+    mutable std::mutex reissuing_;
     RegisterPhases phases_;
 };
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
+
 namespace mrz::soft {
 namespace {
 
@@ -46,7 +48,7 @@ void check_posted(int error, const char* what, std::uint64_t present)
            "connect it first, and keep to its options");
 }
 
-class SoftQueuePair final : public QueuePair {
+class SoftQueuePair final : public LinkableQueuePair {
   public:
     SoftQueuePair(std::shared_ptr<Adapter> adapter, hca::Pd pd, const QueuePairOptions& options)
         : adapter_{std::move(adapter)}, options_{options}
@@ -113,27 +115,19 @@ class SoftQueuePair final : public QueuePair {
         if (place.adapter != adapter_->token())
             refuse(Trouble::unsupported, EHOSTUNREACH, what, "the endpoint is of another process",
                    "connect queue pairs of one process");
-        const std::scoped_lock guard{connecting_};
-        if (qp_->state() != hca::QpState::init)
-            refuse(Trouble::invalid, EISCONN, what, "it was connected already", "make a new queue pair");
-        hca::Hca& engine = adapter_->engine();
-        engine.modify_qp(*qp_, hca::QpState::rtr,
-                         {.path_mtu = 4096,
-                          .destination_qpn = place.number,
-                          .receive_psn = 0,
-                          .max_dest_rd_atomic = 16,
-                          .min_rnr_timer = 1}); // 0.01 ms
-        engine.modify_qp(*qp_, hca::QpState::rts,
-                         {.send_psn = 0,
-                          .max_rd_atomic = 16,
-                          .timeout = 14, // 67 ms
-                          .retry_count = options_.retry,
-                          .rnr_retry = options_.rnr_retry});
+        bring_up(place.number, {}, what);
+    }
+    [[nodiscard]] std::uint32_t number() const noexcept override { return qp_->number(); }
+    void join(std::shared_ptr<hca::Link> link, std::uint32_t peer) override
+    {
+        bring_up(peer, link, "connecting a queue pair of the software adapter");
+        link_ = std::move(link);
     }
 
     void post_send(const SendRequest& request) override
     {
         static constexpr const char* what = "posting a send request";
+        check_here(what);
         hca::SendWorkRequest work;
         work.id = request.id;
         work.opcode = to_engine(request.opcode);
@@ -166,6 +160,7 @@ class SoftQueuePair final : public QueuePair {
     void post_receive(const ReceiveRequest& request) override
     {
         static constexpr const char* what = "posting a receive request";
+        check_here(what);
         // The engine frees a receive's place when it is used, not when it is polled: then completions could be lost.
         if (receives_.fetch_add(1) >= options_.receive_requests) {
             receives_.fetch_sub(1);
@@ -185,6 +180,12 @@ class SoftQueuePair final : public QueuePair {
     {
         std::array<hca::Completion, 32> batch;
         std::size_t filled = 0;
+        if (link_) {
+            if (!adapter_->is_here())
+                return 0;
+            link_->attend();
+            adapter_->engine().progress(*link_);
+        }
         while (filled < completions.size()) {
             const std::size_t wanted = std::min(batch.size(), completions.size() - filled);
             const std::size_t got = adapter_->engine().poll(*cq_, std::span{batch}.first(wanted));
@@ -193,12 +194,55 @@ class SoftQueuePair final : public QueuePair {
             if (got < wanted)
                 break;
         }
+        if (link_)
+            give_way(filled != 0);
         return filled;
     }
 
-    void fail() override { adapter_->engine().modify_qp(*qp_, hca::QpState::err); }
+    void fail() override
+    {
+        check_here("failing a queue pair");
+        adapter_->engine().modify_qp(*qp_, hca::QpState::err);
+    }
 
   private:
+    // Whoever polls in vain may be keeping the peer from the very CPU that it needs: where there are fewer CPUs than
+    // threads that poll, an answer would take until the scheduler's next turn, which is milliseconds.
+    void give_way(bool found) noexcept
+    {
+        static constexpr std::uint32_t in_vain = 64;
+        const std::uint32_t polls = found ? 0 : in_vain_.load(std::memory_order_relaxed) + 1;
+        in_vain_.store(polls, std::memory_order_relaxed);
+        if (polls != 0 && polls % in_vain == 0)
+            ::sched_yield();
+    }
+    // What a child of fork() posted would be written into the rings that are its parent's.
+    void check_here(const char* what) const
+    {
+        if (link_ && !adapter_->is_here())
+            refuse(Trouble::unsupported, ENOTSUP, what, "the connection is the parent's of this process",
+                   "connect in the process that is to use it");
+    }
+    void bring_up(std::uint32_t peer, std::shared_ptr<hca::Link> link, const char* what)
+    {
+        const std::scoped_lock guard{connecting_};
+        if (qp_->state() != hca::QpState::init)
+            refuse(Trouble::invalid, EISCONN, what, "it was connected already", "make a new queue pair");
+        hca::Hca& engine = adapter_->engine();
+        engine.modify_qp(*qp_, hca::QpState::rtr,
+                         {.path_mtu = 4096,
+                          .link = std::move(link),
+                          .destination_qpn = peer,
+                          .receive_psn = 0,
+                          .max_dest_rd_atomic = 16,
+                          .min_rnr_timer = 1}); // 0.01 ms
+        engine.modify_qp(*qp_, hca::QpState::rts,
+                         {.send_psn = 0,
+                          .max_rd_atomic = 16,
+                          .timeout = 14, // 67 ms
+                          .retry_count = options_.retry,
+                          .rnr_retry = options_.rnr_retry});
+    }
     static std::vector<hca::Sge> to_sges(std::span<const Segment> segments)
     {
         std::vector<hca::Sge> sges;
@@ -247,14 +291,16 @@ class SoftQueuePair final : public QueuePair {
     const QueuePairOptions options_;
     std::shared_ptr<hca::CompletionQueue> cq_;
     std::shared_ptr<hca::QueuePair> qp_;
+    std::shared_ptr<hca::Link> link_; // none within the process
     std::mutex connecting_;
     std::atomic<std::uint32_t> receives_ = 0; // posted and not yet polled
+    std::atomic<std::uint32_t> in_vain_ = 0;  // polls in a row
 };
 
 } // namespace
 
-std::unique_ptr<QueuePair> create_queue_pair(std::shared_ptr<Adapter> adapter, hca::Pd pd,
-                                             const QueuePairOptions& options)
+std::unique_ptr<LinkableQueuePair> create_queue_pair(std::shared_ptr<Adapter> adapter, hca::Pd pd,
+                                                     const QueuePairOptions& options)
 {
     return std::make_unique<SoftQueuePair>(std::move(adapter), pd, options);
 }

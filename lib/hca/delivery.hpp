@@ -20,6 +20,7 @@ struct Aftermath {
     std::vector<std::uint32_t> failed;                    //!< Queue pairs that went to ERR: to be flushed.
     std::vector<std::uint32_t> wake;                      //!< Queue pairs whose work may go on.
     bool wake_waiting = false;                            //!< The same for all on the waiting list.
+    std::vector<std::shared_ptr<Link>> links;             //!< Links that have work to do.
     std::vector<Event> events;                            //!< To be reported.
     std::vector<std::shared_ptr<CompletionQueue>> notify; //!< Armed queues that got what they waited for.
 };

@@ -43,6 +43,7 @@ void merge(QpAttributes& to, const QpAttributes& from)
     set(to.access, from.access);
     set(to.qkey, from.qkey);
     set(to.path_mtu, from.path_mtu);
+    set(to.link, from.link);
     set(to.destination_qpn, from.destination_qpn);
     set(to.receive_psn, from.receive_psn);
     set(to.send_psn, from.send_psn);
@@ -237,6 +238,8 @@ void Hca::destroy_qp(const std::shared_ptr<QueuePair>& qp)
     {
         const Exclusive access{parts_->access};
         parts_->qps.require(qp.get(), "destroy");
+        if (qp->attributes_.link)
+            after.links.push_back(qp->attributes_.link);
         reset(*qp);
         parts_->qps.remove(qp->number());
         --users_of(parts_->pd_users, qp->pd(), "destroy a queue pair");
@@ -248,8 +251,13 @@ void Hca::destroy_qp(const std::shared_ptr<QueuePair>& qp)
 void Hca::reset(QueuePair& qp)
 {
     qp.state_.store(QpState::reset, std::memory_order_release);
-    qp.attributes_ = {};
     parts_->traffic.stop_waiting(qp);
+    LinkResponder::forget(qp);
+    qp.asked_ = {};
+    qp.attributes_ = {};
+    qp.starved_.store(false);
+    qp.receive_ready_.store(false);
+    qp.inbound_held_ = false;
     // The completions first: polling one of them frees slots of the send queue.
     qp.options_.send_cq->purge(qp.number());
     qp.options_.receive_cq->purge(qp.number());
@@ -267,23 +275,41 @@ void Hca::modify_qp(QueuePair& qp, QpState to, const QpAttributes& attributes)
         const QpState from = qp.state();
         check_transition(qp.type(), from, to, attributes);
         merge(qp.attributes_, attributes);
+        const std::shared_ptr<Link> link = qp.attributes_.link;
         switch (to) {
         case QpState::reset:
             reset(qp);
             break;
+        case QpState::rtr:
+            qp.served_.expected = qp.attributes_.receive_psn.value_or(0);
+            qp.served_.told = qp.served_.expected;
+            after.wake.push_back(qp.number());
+            break;
+        case QpState::rts:
+            if (from == QpState::rtr)
+                qp.asked_.first = qp.attributes_.send_psn.value_or(0);
+            after.wake.push_back(qp.number());
+            break;
         case QpState::sqd:
-            // Nothing is in flight now. Work that waits has not begun.
-            parts_->traffic.stop_waiting(qp);
-            if (from == QpState::rts && attributes.sq_drained_event.value_or(false))
-                after.events.push_back({EventType::sq_drained, qp.number()});
+            // Within the engine nothing is in flight now. Work that waits has not begun.
+            if (!link)
+                parts_->traffic.stop_waiting(qp);
+            if (from == QpState::rts && attributes.sq_drained_event.value_or(false)) {
+                qp.asked_.report_drained = qp.asked_.sent != 0 || qp.asked_.offset != 0;
+                if (!qp.asked_.report_drained)
+                    after.events.push_back({EventType::sq_drained, qp.number()});
+            }
             break;
         case QpState::err:
+            LinkResponder::give_up(qp);
             after.failed.push_back(qp.number());
             break;
         default:
             after.wake.push_back(qp.number());
             break;
         }
+        if (link)
+            after.links.push_back(link);
         qp.state_.store(to, std::memory_order_release);
     }
     // Others may wait for this one to be ready.

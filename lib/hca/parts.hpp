@@ -25,12 +25,15 @@ struct Hca::Parts {
           // 0 and 1 are the management queue pairs of every adapter.
           qps{"queue pair", options.max_qps, 2}, translator{keys, mpt_cache, mtt_cache}, delivery{counters},
           responder{bus, translator, qps, delivery, counters}, requester{bus, translator, responder, options},
-          traffic{access, qps, requester, delivery, options, counters}
+          link_responder{responder, qps, options}, traffic{access,   qps,     requester, link_responder,
+                                                           delivery, options, counters}
     {
     }
 
     //! Drops a key's entries from the caches.
     void forget(Mkey key);
+    //! A receive was posted to \p qp: a peer that was refused for want of one, over a link, is told.
+    static void tell_receive(QueuePair& qp, Aftermath& after);
 
     const HcaOptions options;
     mutable AccessLock access;
@@ -47,6 +50,7 @@ struct Hca::Parts {
     Delivery delivery;
     Responder responder;
     Requester requester;
+    LinkResponder link_responder;
     Traffic traffic;
 };
 

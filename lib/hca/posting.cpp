@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "parts.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <shared_mutex>
@@ -51,6 +52,8 @@ int Hca::post_receive(QueuePair& qp, const ReceiveWorkRequest& request)
         // After the push: whoever fails the queue pair from here on finds this receive when flushing.
         if (qp.state() == QpState::err)
             after.failed.push_back(qp.number());
+        else if (qp.attributes_.link)
+            parts_->tell_receive(qp, after);
         else if (parts_->traffic.waiting().any() && qp.attributes_.destination_qpn)
             after.wake.push_back(*qp.attributes_.destination_qpn);
     }
@@ -62,12 +65,26 @@ int Hca::post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request
 {
     if (const int error = srq.queue().push(request); error != 0)
         return error;
-    if (parts_->traffic.waiting().any()) {
-        Aftermath after;
-        after.wake_waiting = true;
-        parts_->traffic.finish(after);
+    Aftermath after;
+    after.wake_waiting = parts_->traffic.waiting().any();
+    if (srq.starved().load() && srq.starved().exchange(false)) {
+        const std::shared_lock access{parts_->access};
+        for (const auto& [qpn, qp] : parts_->qps.all()) {
+            if (qp->options_.srq.get() == &srq && qp->attributes_.link)
+                parts_->tell_receive(*qp, after);
+        }
     }
+    parts_->traffic.finish(after);
     return 0;
+}
+
+void Hca::Parts::tell_receive(QueuePair& qp, Aftermath& after)
+{
+    if (!qp.starved_.load() || !qp.starved_.exchange(false))
+        return;
+    qp.receive_ready_.store(true);
+    qp.attributes_.link->want_attention(qp.number());
+    after.links.push_back(qp.attributes_.link);
 }
 
 std::size_t Hca::poll(CompletionQueue& cq, std::span<Completion> completions)
@@ -83,7 +100,19 @@ void Hca::progress()
 
 std::optional<QueuePair::Clock::time_point> Hca::next_deadline() const
 {
-    return parts_->traffic.waiting().nearest();
+    const auto within = parts_->traffic.waiting().nearest();
+    const auto over_links = next_link_deadline();
+    return within && over_links ? std::min(*within, *over_links) : within ? within : over_links;
+}
+
+std::optional<QueuePair::Clock::time_point> Hca::next_link_deadline() const
+{
+    return parts_->traffic.link_waiting().nearest();
+}
+
+bool Hca::progress(Link& link, bool keeper)
+{
+    return parts_->traffic.progress(link, keeper);
 }
 
 } // namespace mrz::hca

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "requester.hpp"
 
+#include <algorithm>
+
 namespace mrz::hca {
 
 Requester::Outcome Requester::execute(QueuePair& qp, SendQueue::Work& work, Aftermath& after) const
@@ -8,7 +10,11 @@ Requester::Outcome Requester::execute(QueuePair& qp, SendQueue::Work& work, Afte
     Scratch& scratch = qp.scratch_;
     const SendWorkRequest& posted = work.request;
     Request request;
-    if (const WcStatus status = reach_local(qp, work, scratch, request.length); status != WcStatus::success)
+    request.length = payload_length(work);
+    WcStatus status = check_length(qp, work, request.length);
+    if (status == WcStatus::success)
+        status = reach_local(qp, work, 0, request.length, scratch);
+    if (status != WcStatus::success)
         return {.status = status};
     request.opcode = posted.opcode;
     request.source_qpn = qp.number();
@@ -18,8 +24,10 @@ Requester::Outcome Requester::execute(QueuePair& qp, SendQueue::Work& work, Afte
     request.solicited = has(posted.flags, SendFlags::solicited);
     request.compare_add = posted.compare_add;
     request.swap = posted.swap;
-    if (!brings_back(posted.opcode))
+    if (!brings_back(posted.opcode)) {
+        request.part = request.length;
         request.payload = scratch.local;
+    }
     if (qp.type() == QpType::ud)
         return send_datagram(qp, request, posted, scratch, after);
 
@@ -60,27 +68,40 @@ Requester::Outcome Requester::send_datagram(const QueuePair& qp, Request& reques
     return {.bytes = request.length};
 }
 
-WcStatus Requester::reach_local(const QueuePair& qp, SendQueue::Work& work, Scratch& scratch,
-                                std::uint64_t& length) const
+std::uint64_t Requester::payload_length(const SendQueue::Work& work)
 {
-    const bool is_inline = has(work.request.flags, SendFlags::inline_data);
+    std::uint64_t length = has(work.request.flags, SendFlags::inline_data) ? work.inline_bytes.size() : 0;
+    for (const Sge& sge : work.sges)
+        length += sge.length;
+    return length;
+}
+
+WcStatus Requester::check_length(const QueuePair& qp, const SendQueue::Work& work, std::uint64_t length) const
+{
+    if (length > (qp.type() == QpType::ud ? options_.mtu : options_.max_message) ||
+        (is_atomic(work.request.opcode) && length != sizeof(std::uint64_t)))
+        return WcStatus::local_length_error;
+    return WcStatus::success;
+}
+
+WcStatus Requester::reach_local(const QueuePair& qp, SendQueue::Work& work, std::uint64_t offset,
+                                std::uint64_t length, Scratch& scratch) const
+{
     const SendOpcode opcode = work.request.opcode;
     scratch.segments.clear();
     scratch.local.clear();
-    length = is_inline ? work.inline_bytes.size() : 0;
-    for (const Sge& sge : work.sges)
-        length += sge.length;
-    if (length > (qp.type() == QpType::ud ? options_.mtu : options_.max_message) ||
-        (is_atomic(opcode) && length != sizeof(std::uint64_t)))
-        return WcStatus::local_length_error;
-    if (is_inline) {
-        scratch.local.push_back({work.inline_bytes.data(), length});
+    if (has(work.request.flags, SendFlags::inline_data)) {
+        scratch.local.push_back({work.inline_bytes.data() + offset, length});
         return WcStatus::success;
     }
     const KeyRights needs = brings_back(opcode) ? KeyRights::local_write : KeyRights::local_read;
     for (const Sge& sge : work.sges) {
-        const Violation violation =
-            translator_.translate({Mkey{sge.lkey.value}, sge.address, sge.length, needs, qp.pd()}, scratch.segments);
+        const std::uint64_t skipped = std::min<std::uint64_t>(offset, sge.length);
+        offset -= skipped;
+        const std::uint64_t part = std::min<std::uint64_t>(length, sge.length - skipped);
+        length -= part;
+        const Violation violation = translator_.translate(
+            {Mkey{sge.lkey.value}, sge.address + skipped, part, needs, qp.pd()}, scratch.segments);
         if (violation != Violation::none)
             return local_status(violation);
     }

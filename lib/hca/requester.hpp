@@ -26,11 +26,17 @@ class Requester {
     //! Carries out \p work of \p qp, whose send lock is held, as is the access lock (shared).
     Outcome execute(QueuePair& qp, SendQueue::Work& work, Aftermath& after) const;
 
+    //! Bytes that work carries, or brings back.
+    [[nodiscard]] static std::uint64_t payload_length(const SendQueue::Work& work);
+    //! Whether an operation may have so many.
+    [[nodiscard]] WcStatus check_length(const QueuePair& qp, const SendQueue::Work& work, std::uint64_t length) const;
+    //! Resolves \p length bytes of the poster's memory, from byte \p offset on, into scratch.local.
+    WcStatus reach_local(const QueuePair& qp, SendQueue::Work& work, std::uint64_t offset, std::uint64_t length,
+                         Scratch& scratch) const;
+
   private:
     Outcome send_datagram(const QueuePair& qp, Request& request, const SendWorkRequest& work, Scratch& scratch,
                           Aftermath& after) const;
-    //! Resolves the poster's memory into scratch.local, and tells its length.
-    WcStatus reach_local(const QueuePair& qp, SendQueue::Work& work, Scratch& scratch, std::uint64_t& length) const;
 
     Bus& bus_;
     const Translator& translator_;

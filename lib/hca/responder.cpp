@@ -51,7 +51,7 @@ Response Responder::execute(const Request& request, Scratch& scratch, Aftermath&
     default:
         break;
     }
-    if (qp.attributes_.destination_qpn != request.source_qpn)
+    if (qp.attributes_.destination_qpn != request.source_qpn || qp.attributes_.link.get() != request.link)
         return {.answer = Answer::nobody};
     switch (request.opcode) {
     case SendOpcode::rdma_write:
@@ -73,7 +73,13 @@ Response Responder::write(QueuePair& qp, const Request& request, Scratch& scratc
 {
     if (!grants(*qp.attributes_.access, KeyRights::remote_write))
         return refuse(qp, Answer::invalid_request, after);
-    const Answer answer = reach_remote(qp, request, KeyRights::remote_write, Direction::write, scratch);
+    Answer answer = Answer::done;
+    // All of it before the first byte is moved. Keys may go before the rest has come, so that is looked at again.
+    if (request.begins())
+        answer = reach_remote(qp, request, 0, request.length, KeyRights::remote_write, Direction::write, scratch);
+    if (answer == Answer::done && !(request.begins() && request.ends()))
+        answer = reach_remote(qp, request, request.offset, request.part, KeyRights::remote_write, Direction::write,
+                              scratch);
     if (answer != Answer::done)
         return refuse(qp, answer, after);
     if (request.opcode == SendOpcode::rdma_write) {
@@ -83,10 +89,13 @@ Response Responder::write(QueuePair& qp, const Request& request, Scratch& scratc
     const std::lock_guard inbound{qp.inbound_mutex_};
     if (qp.state() == QpState::err)
         return {.answer = Answer::nobody};
-    if (!take_receive(qp, after))
+    if (request.begins() && !take_receive(qp, request, after))
         return not_ready(qp);
     copy(scratch.remote, request.payload);
-    delivery_.complete_receive(qp, receive_completion(request, qp, qp.inbound_work_.id), request.solicited, after);
+    qp.inbound_held_ = !request.ends();
+    if (request.ends())
+        delivery_.complete_receive(qp, receive_completion(request, qp, qp.inbound_work_.id), request.solicited,
+                                   after);
     return {};
 }
 
@@ -94,7 +103,17 @@ Response Responder::read(QueuePair& qp, const Request& request, Scratch& scratch
 {
     if (!grants(*qp.attributes_.access, KeyRights::remote_read) || *qp.attributes_.max_dest_rd_atomic == 0)
         return refuse(qp, Answer::invalid_request, after);
-    const Answer answer = reach_remote(qp, request, KeyRights::remote_read, Direction::read, scratch);
+    const Answer answer =
+        reach_remote(qp, request, 0, request.length, KeyRights::remote_read, Direction::read, scratch);
+    if (answer != Answer::done)
+        return refuse(qp, answer, after);
+    return {.payload = scratch.remote};
+}
+
+Response Responder::read_part(QueuePair& qp, const Request& request, Scratch& scratch, Aftermath& after) const
+{
+    const Answer answer =
+        reach_remote(qp, request, request.offset, request.part, KeyRights::remote_read, Direction::read, scratch);
     if (answer != Answer::done)
         return refuse(qp, answer, after);
     return {.payload = scratch.remote};
@@ -105,7 +124,8 @@ Response Responder::atomic(QueuePair& qp, const Request& request, Scratch& scrat
     if (!grants(*qp.attributes_.access, KeyRights::remote_atomic) || *qp.attributes_.max_dest_rd_atomic == 0 ||
         request.remote_address.value() % sizeof(std::uint64_t) != 0)
         return refuse(qp, Answer::invalid_request, after);
-    const Answer answer = reach_remote(qp, request, KeyRights::remote_atomic, Direction::write, scratch);
+    const Answer answer =
+        reach_remote(qp, request, 0, request.length, KeyRights::remote_atomic, Direction::write, scratch);
     if (answer != Answer::done)
         return refuse(qp, answer, after);
     Piece& piece = scratch.remote.front();
@@ -129,12 +149,18 @@ Response Responder::take_message(QueuePair& qp, const Request& request, Scratch&
     // Looked at again under the lock: what fails a queue pair sets the state before it flushes under this lock.
     if (qp.state() == QpState::err)
         return {.answer = Answer::nobody};
-    if (!take_receive(qp, after))
+    if (request.begins() && !take_receive(qp, request, after))
         return not_ready(qp);
     Completion completion = receive_completion(request, qp, qp.inbound_work_.id);
-    completion.status = reach_receive(qp, 0, request.length, scratch);
+    if (request.begins())
+        completion.status = reach_receive(qp, 0, request.length, scratch);
+    if (completion.status == WcStatus::success && !(request.begins() && request.ends()))
+        completion.status = reach_receive(qp, request.offset, request.part, scratch);
     if (completion.status == WcStatus::success)
         copy(scratch.remote, request.payload);
+    qp.inbound_held_ = completion.status == WcStatus::success && !request.ends();
+    if (qp.inbound_held_)
+        return {};
     delivery_.complete_receive(qp, completion, request.solicited, after);
     if (completion.status == WcStatus::success)
         return {};
@@ -154,7 +180,7 @@ void Responder::deliver_datagram(const Request& request, Scratch& scratch, After
     const std::lock_guard inbound{qp.inbound_mutex_};
     const QpState state = qp.state();
     if (state == QpState::reset || state == QpState::init || state == QpState::err ||
-        qp.attributes_.qkey != request.qkey || !take_receive(qp, after)) {
+        qp.attributes_.qkey != request.qkey || !take_receive(qp, request, after)) {
         count(counters_.datagrams_dropped);
         return;
     }
@@ -184,21 +210,29 @@ Response Responder::not_ready(const QueuePair& qp)
     return {.answer = Answer::receiver_not_ready, .rnr_timer = *qp.attributes_.min_rnr_timer};
 }
 
-Answer Responder::reach_remote(const QueuePair& qp, const Request& request, KeyRights needs, Direction direction,
-                               Scratch& scratch) const
+Answer Responder::reach_remote(const QueuePair& qp, const Request& request, std::uint64_t offset,
+                               std::uint64_t length, KeyRights needs, Direction direction, Scratch& scratch) const
 {
     scratch.segments.clear();
     scratch.remote.clear();
     const Violation violation = translator_.translate(
-        {Mkey{request.rkey.value}, request.remote_address, request.length, needs, qp.pd()}, scratch.segments);
+        {Mkey{request.rkey.value}, request.remote_address + offset, length, needs, qp.pd()}, scratch.segments);
     if (violation != Violation::none)
         return answer_to(violation);
     return resolve(bus_, scratch.segments, direction, scratch.remote) ? Answer::done : Answer::operation_error;
 }
 
-bool Responder::take_receive(QueuePair& qp, Aftermath& after)
+bool Responder::take_receive(QueuePair& qp, const Request& request, Aftermath& after)
 {
-    switch (qp.receives().pop(qp.inbound_work_)) {
+    ReceiveQueue::Popped popped = qp.receives().pop(qp.inbound_work_);
+    if (popped == ReceiveQueue::Popped::nothing && request.link != nullptr) {
+        // Whoever posts one from here on tells the peer. One may have been posted just before.
+        qp.starved_.store(true);
+        if (qp.options_.srq)
+            qp.options_.srq->starved().store(true);
+        popped = qp.receives().pop(qp.inbound_work_);
+    }
+    switch (popped) {
     case ReceiveQueue::Popped::nothing:
         return false;
     case ReceiveQueue::Popped::work_and_limit:

@@ -24,8 +24,13 @@ class Responder {
     }
 
     //! The access lock is held shared, and the inbound lock of no queue pair. The answer's payload lies in \p
-    //! scratch, whose local side is left alone.
+    //! scratch, whose local side is left alone. Of a message that comes in parts the first one has all of it checked
+    //! and takes a receive if it is for one; the last one completes it.
     Response execute(const Request& request, Scratch& scratch, Aftermath& after) const;
+    //! A part of a read that execute() granted: the part of \p request.
+    Response read_part(QueuePair& qp, const Request& request, Scratch& scratch, Aftermath& after) const;
+    //! Ends a queue pair for what its peer asked of it.
+    static Response refuse(QueuePair& qp, Answer answer, Aftermath& after);
     //! Never fails: a datagram that cannot be taken is dropped.
     void deliver_datagram(const Request& request, Scratch& scratch, Aftermath& after) const;
 
@@ -35,13 +40,13 @@ class Responder {
     Response atomic(QueuePair& qp, const Request& request, Scratch& scratch, Aftermath& after) const;
     Response take_message(QueuePair& qp, const Request& request, Scratch& scratch, Aftermath& after) const;
 
-    static Response refuse(QueuePair& qp, Answer answer, Aftermath& after);
     static Response not_ready(const QueuePair& qp);
-    //! Resolves the memory behind the request's remote key into scratch.remote.
-    Answer reach_remote(const QueuePair& qp, const Request& request, KeyRights needs, Direction direction,
-                        Scratch& scratch) const;
+    //! Resolves \p length bytes of the memory behind the request's remote key, from byte \p offset on, into
+    //! scratch.remote.
+    Answer reach_remote(const QueuePair& qp, const Request& request, std::uint64_t offset, std::uint64_t length,
+                        KeyRights needs, Direction direction, Scratch& scratch) const;
     //! Takes a receive into the queue pair's inbound work. False if there is none.
-    static bool take_receive(QueuePair& qp, Aftermath& after);
+    static bool take_receive(QueuePair& qp, const Request& request, Aftermath& after);
     //! Resolves \p length bytes of the inbound work, from byte \p skip on, into scratch.remote.
     WcStatus reach_receive(const QueuePair& qp, std::uint64_t skip, std::uint64_t length, Scratch& scratch) const;
 

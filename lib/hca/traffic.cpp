@@ -15,6 +15,10 @@ constexpr std::uint8_t retry_for_ever = 7; // rnr_retry
 
 void Traffic::run(QueuePair& qp, bool woken, Aftermath& after)
 {
+    if (qp.attributes_.link) {
+        send(qp, after);
+        return;
+    }
     while (!qp.send_queue_.empty()) {
         const QpState state = qp.state();
         if (state == QpState::err || state == QpState::sqe) {
@@ -85,7 +89,7 @@ Traffic::Patience Traffic::wait(QueuePair& qp, const Requester::Outcome& outcome
 void Traffic::stop_waiting(QueuePair& qp)
 {
     if (std::exchange(qp.stall_, {}).waiting != QueuePair::Waiting::no)
-        waiting_.remove(qp.number());
+        (qp.attributes_.link ? link_waiting_ : waiting_).remove(qp.number());
 }
 
 void Traffic::complete(QueuePair& qp, WcStatus status, std::uint64_t bytes, Aftermath& after)
@@ -115,6 +119,7 @@ void Traffic::complete(QueuePair& qp, WcStatus status, std::uint64_t bytes, Afte
 void Traffic::flush_sends(QueuePair& qp, Aftermath& after)
 {
     stop_waiting(qp);
+    qp.asked_ = {};
     while (!qp.send_queue_.empty())
         complete(qp, WcStatus::flush_error, 0, after);
 }
@@ -131,19 +136,23 @@ void Traffic::flush(std::uint32_t qpn, Aftermath& after)
         run(qp, true, after);
     }
     const std::lock_guard inbound{qp.inbound_mutex_};
-    if (qp.options_.srq) {
-        if (!std::exchange(qp.last_wqe_reported_, true))
-            after.events.push_back({EventType::qp_last_wqe_reached, qpn});
-        return;
-    }
-    while (qp.receive_queue_.pop(qp.inbound_work_) != ReceiveQueue::Popped::nothing) {
+    const auto flush_inbound = [&] {
         Completion completion;
         completion.id = qp.inbound_work_.id;
         completion.status = WcStatus::flush_error;
         completion.opcode = WcOpcode::receive;
         completion.qpn = qpn;
         delivery_.complete_receive(qp, completion, false, after);
+    };
+    if (std::exchange(qp.inbound_held_, false)) // the rest of the message will not come
+        flush_inbound();
+    if (qp.options_.srq) {
+        if (!std::exchange(qp.last_wqe_reported_, true))
+            after.events.push_back({EventType::qp_last_wqe_reached, qpn});
+        return;
     }
+    while (qp.receive_queue_.pop(qp.inbound_work_) != ReceiveQueue::Popped::nothing)
+        flush_inbound();
 }
 
 void Traffic::run_number(std::uint32_t qpn, bool woken, Aftermath& after)
@@ -172,6 +181,10 @@ void Traffic::finish(Aftermath& after)
             const std::uint32_t qpn = after.wake.back();
             after.wake.pop_back();
             run_number(qpn, true, after);
+        } else if (!after.links.empty()) {
+            const std::shared_ptr<Link> link = std::move(after.links.back());
+            after.links.pop_back();
+            progress(*link, false);
         } else {
             break;
         }
@@ -186,11 +199,14 @@ void Traffic::finish(Aftermath& after)
 
 void Traffic::progress()
 {
-    if (!waiting_.any())
+    if (!waiting_.any() && !link_waiting_.any())
         return;
     Aftermath after;
-    for (const std::uint32_t qpn : waiting_.due(options_.now()))
-        run_number(qpn, false, after);
+    const QueuePair::Clock::time_point now = options_.now();
+    for (const WaitingList* const list : {&waiting_, &link_waiting_}) {
+        for (const std::uint32_t qpn : list->due(now))
+            run_number(qpn, false, after);
+    }
     finish(after);
 }
 

@@ -25,12 +25,13 @@ enum : unsigned {
     retry_count = 1 << 10,
     rnr_retry = 1 << 11,
     sq_drained_event = 1 << 12,
+    link = 1 << 13,
 };
-constexpr std::array<const char*, 13> attribute_names = {
-    "access",          "qkey",     "path_mtu",           "destination_qpn",
-    "receive_psn",     "send_psn", "max_dest_rd_atomic", "max_rd_atomic",
-    "min_rnr_timer",   "timeout",  "retry_count",        "rnr_retry",
-    "sq_drained_event"};
+constexpr std::array<const char*, 14> attribute_names = {
+    "access",           "qkey",     "path_mtu",           "destination_qpn",
+    "receive_psn",      "send_psn", "max_dest_rd_atomic", "max_rd_atomic",
+    "min_rnr_timer",    "timeout",  "retry_count",        "rnr_retry",
+    "sq_drained_event", "link"};
 
 unsigned present(const QpAttributes& a)
 {
@@ -49,6 +50,7 @@ unsigned present(const QpAttributes& a)
     note(a.retry_count, retry_count);
     note(a.rnr_retry, rnr_retry);
     note(a.sq_drained_event, sq_drained_event);
+    note(a.link, link);
     return mask;
 }
 
@@ -77,7 +79,7 @@ constexpr std::array transitions = {
     Transition{QpType::rc, reset, init, access, 0},
     Transition{QpType::rc, init, init, 0, access},
     Transition{QpType::rc, init, rtr, path_mtu | destination_qpn | receive_psn | max_dest_rd_atomic | min_rnr_timer,
-               access},
+               access | link},
     Transition{QpType::rc, rtr, rts, timeout | retry_count | rnr_retry | send_psn | max_rd_atomic,
                access | min_rnr_timer},
     Transition{QpType::rc, rts, rts, 0, access | min_rnr_timer},

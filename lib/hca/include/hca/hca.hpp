@@ -7,6 +7,7 @@
 #include <hca/cache.hpp>
 #include <hca/completion_queue.hpp>
 #include <hca/key_table.hpp>
+#include <hca/link.hpp>
 #include <hca/queue_pair.hpp>
 #include <hca/shared_receive_queue.hpp>
 #include <hca/status.hpp>
@@ -58,7 +59,8 @@ struct HcaCounters {
 //!
 //! No hidden threads: a work request is carried out by the thread that posts it. Work that waits, for a receive of
 //! its peer or for a peer that is not ready, goes on when a receive is posted, when a queue pair is modified, and, as
-//! its timer says, in poll() and progress().
+//! its timer says, in poll() and progress(). Work for a peer in another engine is sent as far as the link has room,
+//! and goes on in progress(link): see Link.
 //!
 //! Thread-safe. Posting and polling throw nothing but std::bad_alloc; commands throw Error: EINVAL for a request that
 //! makes no sense, ENOMEM where a limit is reached, EBUSY for an object that others use, ENOENT for one that is not
@@ -111,6 +113,12 @@ class Hca {
     void progress();
     //! When progress() has something to do next; none if nothing waits for a timer. For callers that sleep.
     [[nodiscard]] std::optional<QueuePair::Clock::time_point> next_deadline() const;
+    //! The same, of queue pairs that are connected over links.
+    [[nodiscard]] std::optional<QueuePair::Clock::time_point> next_link_deadline() const;
+    //! Does some of what there is to do for a link: takes what has come in, sends what waits for room. Never blocks.
+    //! Returns whether there was anything. \p keeper: the caller looks after the link, and comes again before it
+    //! sleeps.
+    bool progress(Link& link, bool keeper = false);
 
     //! While it lives no operation is in flight and none begins: for whoever takes memory from the bus. Do not call
     //! the engine meanwhile.

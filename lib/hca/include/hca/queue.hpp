@@ -38,6 +38,8 @@ class SendQueue {
     [[nodiscard]] int push(const SendWorkRequest& request);
     //! The oldest work; there must be one.
     [[nodiscard]] Work& front() noexcept { return ring_[head_]; }
+    //! The one that was posted so many after the oldest; less than pending().
+    [[nodiscard]] Work& at(std::uint32_t place) noexcept { return ring_[(head_ + place) % ring_.size()]; }
     void pop() noexcept;
     //! How many slots the completion of the work popped last frees: its own and those of silent work before it.
     [[nodiscard]] std::uint32_t take_unreported() noexcept;

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <hca/completion_queue.hpp>
+#include <hca/link.hpp>
 #include <hca/mkey.hpp>
 #include <hca/queue.hpp>
+#include <hca/request.hpp>
 #include <hca/scratch.hpp>
 #include <hca/shared_receive_queue.hpp>
 
@@ -16,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace mrz::hca {
 
@@ -45,11 +48,13 @@ struct QpAttributes {
     std::optional<KeyRights> access = {};                //!< RC: what peers may do through it; remote rights only.
     std::optional<std::uint32_t> qkey = {};              //!< UD.
     std::optional<std::uint32_t> path_mtu = {};          //!< RC: bytes, 256 to 4096.
-    std::optional<std::uint32_t> destination_qpn = {};   //!< RC: the peer, in this engine.
-    std::optional<std::uint32_t> receive_psn = {};       //!< Only kept: no packet is numbered here.
-    std::optional<std::uint32_t> send_psn = {};          //!< Only kept.
-    std::optional<std::uint8_t> max_dest_rd_atomic = {}; //!< RC: with 0 it answers no reads and atomics.
-    std::optional<std::uint8_t> max_rd_atomic = {};      //!< Only kept.
+    std::shared_ptr<Link> link = {};                     //!< RC: the way to the peer; none: it is in this engine.
+    std::optional<std::uint32_t> destination_qpn = {};   //!< RC: the peer.
+    std::optional<std::uint32_t> receive_psn = {};       //!< Over a link: the number of the first message,
+    std::optional<std::uint32_t> send_psn = {};          //!< which is the peer's send_psn. Else only kept.
+    std::optional<std::uint8_t> max_dest_rd_atomic = {}; //!< RC: with 0 it answers no reads and atomics; over a link,
+                                                         //!< no more of them at once.
+    std::optional<std::uint8_t> max_rd_atomic = {};      //!< Over a link: how many it asks for at once, at least 1.
     std::optional<std::uint8_t> min_rnr_timer =
         {};                                   //!< 0 to 31: how long a peer waits for a receive, see rnr_delay().
     std::optional<std::uint8_t> timeout = {}; //!< 0 to 31: see answer_timeout().
@@ -87,6 +92,7 @@ class QueuePair {
   private:
     friend class Delivery;
     friend class Hca;
+    friend class LinkResponder;
     friend class Requester;
     friend class Responder;
     friend class Traffic;
@@ -96,6 +102,45 @@ class QueuePair {
         Waiting waiting = Waiting::no;
         Clock::time_point until = {};
         unsigned tries_left = 0;
+    };
+    //! What it has asked of its peer over a link.
+    struct Asked {
+        std::uint32_t first = 0;              //!< The number of the oldest work in the send queue.
+        std::uint32_t sent = 0;               //!< Works from there on that were sent as a whole, and not answered.
+        std::uint64_t offset = 0;             //!< Bytes sent of the work after these.
+        std::uint32_t attempt = 0;            //!< How often it went back.
+        std::uint32_t reads = 0;              //!< Reads and atomics among those sent.
+        std::uint64_t received = 0;           //!< Bytes of the oldest work, a read.
+        std::optional<WcStatus> failure = {}; //!< Of the work after those sent: it fails when it is the oldest.
+        bool paused = false;                  //!< Waits, as stall_ says, to go on sending.
+        bool early = false;   //!< Went on before its time: being refused again does not count as a try.
+        bool blocked = false; //!< Is among those that the link lets go on when there is room.
+        bool report_drained = false;
+    };
+    //! What its peer asks of it over a link.
+    struct Served {
+        //! A read or atomic that is to be answered.
+        struct Due {
+            Request request;
+            std::uint32_t sequence;
+            std::uint64_t done;     //!< Bytes sent of a read.
+            std::uint64_t original; //!< Of an atomic.
+        };
+        struct Refusal {
+            Answer answer;
+            std::uint8_t rnr_timer;
+            std::uint32_t sequence;
+            std::uint32_t attempt;
+        };
+        std::uint32_t expected = 0; //!< The number of the next message, or of the one that is coming in.
+        std::uint32_t told = 0;     //!< All before are answered.
+        bool in_message = false;
+        Request message;      //!< With in_message: what it is, and where the next part begins.
+        std::vector<Due> due; //!< Oldest first.
+        std::optional<Refusal> refusal;
+        bool refused = false; //!< For good: nothing more is taken.
+        bool receive_ready = false;
+        bool listed = false; //!< Is among those that the link lets answer.
     };
 
     //! Moves to \p state unless it is in ERR, or was reset, by now. Whether it did.
@@ -108,13 +153,20 @@ class QueuePair {
     std::atomic<QpState> state_ = QpState::reset;
     QpAttributes attributes_; // changed under the exclusive access lock only
 
-    std::mutex send_mutex_; // guards the next three
+    std::mutex send_mutex_; // guards the next four
     SendQueue send_queue_;
     Stall stall_;
+    Asked asked_;
     Scratch scratch_;
 
-    std::mutex inbound_mutex_; // guards the next two
+    // Used by who is busy with its link and holds the access lock; and by commands.
+    Served served_;
+    std::atomic<bool> starved_ = false;       // its peer, over a link, was refused for want of a receive,
+    std::atomic<bool> receive_ready_ = false; // and is to be told that there is one
+
+    std::mutex inbound_mutex_; // guards the next three
     ReceiveWork inbound_work_;
+    bool inbound_held_ = false; // it is for a message that is coming in
     bool last_wqe_reported_ = false;
 
     ReceiveQueue receive_queue_; // unused where there is an srq

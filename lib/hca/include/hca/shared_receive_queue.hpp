@@ -6,6 +6,7 @@
 #include <hca/mkey.hpp>
 #include <hca/queue.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace mrz::hca {
@@ -35,11 +36,14 @@ class SharedReceiveQueue {
 
     //! For the engine.
     [[nodiscard]] ReceiveQueue& queue() noexcept { return queue_; }
+    //! For the engine: a queue pair that is connected over a link found no receive.
+    [[nodiscard]] std::atomic<bool>& starved() noexcept { return starved_; }
 
   private:
     const std::uint32_t number_;
     const Pd pd_;
     ReceiveQueue queue_;
+    std::atomic<bool> starved_ = false;
 };
 
 } // namespace mrz::hca

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "link_responder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mrz::hca {
+namespace {
+
+// Bytes of answers to reads in one turn, so that other work has its turn, too.
+constexpr std::size_t read_budget = std::size_t{256} << 10;
+
+Packet answer_packet(PacketKind kind, const QueuePair& qp, std::uint32_t sequence)
+{
+    Packet packet;
+    packet.kind = static_cast<std::uint8_t>(kind);
+    packet.source_qpn = qp.number();
+    packet.sequence = sequence;
+    return packet;
+}
+
+} // namespace
+
+void LinkResponder::take(Link& link, const Packet& packet, std::span<const Piece> payload, Aftermath& after) const
+{
+    QueuePair* const qp = find(link, packet.destination_qpn);
+    if (qp != nullptr && qp->attributes_.destination_qpn == packet.source_qpn) {
+        take_part(link, *qp, packet, payload, after);
+        return;
+    }
+    if (static_cast<PacketKind>(packet.kind) != PacketKind::request)
+        return;
+    // It may be there and not know of its peer yet.
+    const std::shared_ptr<QueuePair>* const found = queue_pairs_.find(packet.destination_qpn);
+    const bool not_yet =
+        found != nullptr && ((*found)->state() == QpState::reset || (*found)->state() == QpState::init);
+    const std::lock_guard lock{link.attention_mutex_};
+    const bool known = std::ranges::any_of(link.strays_, [&packet](const Link::Stray& stray) {
+        return stray.source_qpn == packet.destination_qpn && stray.destination_qpn == packet.source_qpn;
+    });
+    if (!known && link.strays_.size() < Link::most_strays)
+        link.strays_.push_back({packet.destination_qpn, packet.source_qpn, packet.sequence, packet.attempt,
+                                not_yet ? Answer::not_yet : Answer::nobody, 0});
+}
+
+QueuePair* LinkResponder::find(const Link& link, std::uint32_t qpn) const
+{
+    const std::shared_ptr<QueuePair>* const found = queue_pairs_.find(qpn);
+    return found == nullptr || (*found)->attributes_.link.get() != &link ? nullptr : found->get();
+}
+
+bool LinkResponder::well_formed(const Packet& packet) const noexcept
+{
+    if (packet.code > static_cast<std::uint8_t>(SendOpcode::fetch_and_add) || packet.length > options_.max_message)
+        return false;
+    const auto opcode = static_cast<SendOpcode>(packet.code);
+    if (brings_back(opcode))
+        return packet.payload == 0 && (!is_atomic(opcode) || packet.length == sizeof(std::uint64_t));
+    return packet.payload <= packet.length && (packet.payload != 0 || packet.length == 0);
+}
+
+void LinkResponder::take_part(Link& link, QueuePair& qp, const Packet& packet, std::span<const Piece> payload,
+                              Aftermath& after) const
+{
+    Served& served = qp.served_;
+    // What it did not expect was sent before the requester knew of a refusal.
+    if (served.refused || packet.sequence != served.expected)
+        return;
+    if (qp.state() == QpState::err) {
+        served.refused = true;
+        refuse(link, qp, Answer::nobody, packet);
+        return;
+    }
+    const bool begins = static_cast<PacketKind>(packet.kind) == PacketKind::request;
+    Request& request = served.message;
+    bool sensible = false;
+    if (begins) {
+        sensible = !served.in_message && well_formed(packet);
+        request = {};
+        request.link = &link;
+        request.opcode = static_cast<SendOpcode>(packet.code);
+        request.source_qpn = packet.source_qpn;
+        request.destination_qpn = packet.destination_qpn;
+        request.remote_address = Iova{packet.address};
+        request.rkey = RKey{packet.rkey};
+        request.length = packet.length;
+        request.immediate = packet.immediate;
+        request.solicited = packet.solicited != 0;
+        request.compare_add = packet.compare_add;
+        request.swap = packet.swap;
+    } else {
+        if (!served.in_message)
+            return; // of a message whose begin was refused
+        sensible = packet.address == request.offset && packet.payload != 0 &&
+                   packet.payload <= request.length - request.offset;
+    }
+    if (sensible && brings_back(request.opcode) && served.due.size() >= *qp.attributes_.max_dest_rd_atomic &&
+        *qp.attributes_.max_dest_rd_atomic != 0)
+        sensible = false;
+    Response response;
+    if (sensible) {
+        request.part = packet.payload;
+        request.payload = payload;
+        response = responder_.execute(request, link.scratch_, after);
+        request.payload = {};
+    } else {
+        response = Responder::refuse(qp, Answer::invalid_request, after);
+    }
+    if (response.answer != Answer::done) {
+        served.in_message = false;
+        served.refused = response.answer != Answer::receiver_not_ready;
+        refuse(link, qp, response.answer, packet, response.rnr_timer);
+        return;
+    }
+    if (!request.ends()) {
+        served.in_message = true;
+        request.offset += request.part;
+        return;
+    }
+    served.in_message = false;
+    if (brings_back(request.opcode)) {
+        Request asked = request;
+        asked.offset = 0;
+        served.due.push_back({asked, packet.sequence, 0, response.original});
+    }
+    ++served.expected;
+    list(link, qp);
+}
+
+void LinkResponder::refuse(Link& link, QueuePair& qp, Answer answer, const Packet& packet, std::uint8_t rnr_timer)
+{
+    qp.served_.refusal = {answer, rnr_timer, packet.sequence, packet.attempt};
+    list(link, qp);
+}
+
+void LinkResponder::list(Link& link, QueuePair& qp)
+{
+    if (!std::exchange(qp.served_.listed, true))
+        link.answering_.push_back(qp.number());
+}
+
+void LinkResponder::attend(Link& link, std::uint32_t qpn) const
+{
+    QueuePair* const qp = find(link, qpn);
+    if (qp == nullptr)
+        return;
+    if (qp->receive_ready_.exchange(false))
+        qp->served_.receive_ready = true;
+    list(link, *qp);
+}
+
+bool LinkResponder::answer(Link& link, Aftermath& after) const
+{
+    std::size_t budget = read_budget;
+    std::size_t left = 0;
+    const std::size_t listed = link.answering_.size();
+    bool sent = answer_strays(link);
+    for (std::size_t i = 0; i < listed; ++i) {
+        const std::uint32_t qpn = link.answering_[i];
+        QueuePair* const qp = find(link, qpn);
+        if (qp == nullptr || !qp->served_.listed)
+            continue;
+        if (answer(link, *qp, budget, after)) {
+            qp->served_.listed = false;
+            sent = true;
+        } else {
+            link.answering_[left++] = qpn;
+        }
+    }
+    link.answering_.erase(link.answering_.begin() + static_cast<std::ptrdiff_t>(left),
+                          link.answering_.begin() + static_cast<std::ptrdiff_t>(listed));
+    if (budget == 0)
+        link.leave_work();
+    return sent || budget != read_budget;
+}
+
+bool LinkResponder::answer(Link& link, QueuePair& qp, std::size_t& budget, Aftermath& after) const
+{
+    Served& served = qp.served_;
+    const std::uint32_t peer = *qp.attributes_.destination_qpn;
+    while (!served.due.empty()) {
+        Served::Due& due = served.due.front();
+        if (due.request.opcode == SendOpcode::rdma_read) {
+            if (!answer_read(link, qp, budget, after))
+                return false;
+            if (served.due.empty()) // refused after all
+                break;
+        } else {
+            Packet packet = answer_packet(PacketKind::original, qp, due.sequence);
+            packet.destination_qpn = peer;
+            packet.compare_add = due.original;
+            if (!link.write(packet, {}))
+                return false;
+        }
+        served.told = due.sequence + 1;
+        served.due.erase(served.due.begin());
+    }
+    if (served.told != served.expected) {
+        Packet packet = answer_packet(PacketKind::done, qp, served.expected - 1);
+        packet.destination_qpn = peer;
+        if (!link.write(packet, {}))
+            return false;
+        served.told = served.expected;
+    }
+    if (served.refusal) {
+        Packet packet = answer_packet(PacketKind::refused, qp, served.refusal->sequence);
+        packet.destination_qpn = peer;
+        packet.code = static_cast<std::uint8_t>(served.refusal->answer);
+        packet.rnr_timer = served.refusal->rnr_timer;
+        packet.attempt = served.refusal->attempt;
+        if (!link.write(packet, {}))
+            return false;
+        served.refusal.reset();
+    }
+    if (served.receive_ready) {
+        Packet packet = answer_packet(PacketKind::receive_ready, qp, served.expected);
+        packet.destination_qpn = peer;
+        if (!link.write(packet, {}))
+            return false;
+        served.receive_ready = false;
+    }
+    return true;
+}
+
+void LinkResponder::refuse_due(QueuePair& qp, Answer answer)
+{
+    Served& served = qp.served_;
+    if (served.due.empty())
+        return;
+    const std::uint32_t sequence = served.due.front().sequence;
+    served.due.clear();
+    served.expected = sequence; // what is before it was done; what is behind it is not told of
+    served.refused = true;
+    served.refusal = {answer, 0, sequence, 0};
+}
+
+void LinkResponder::give_up(QueuePair& qp)
+{
+    if (!qp.attributes_.link || qp.served_.due.empty())
+        return;
+    refuse_due(qp, Answer::nobody);
+    qp.attributes_.link->want_attention(qp.number());
+}
+
+bool LinkResponder::answer_read(Link& link, QueuePair& qp, std::size_t& budget, Aftermath& after) const
+{
+    Served& served = qp.served_;
+    Served::Due& due = served.due.front();
+    do {
+        if (budget == 0)
+            return false;
+        Request& request = due.request;
+        request.offset = due.done;
+        request.part = std::min<std::uint64_t>(most_payload, request.length - due.done);
+        const Response response = responder_.read_part(qp, request, link.scratch_, after);
+        if (response.answer != Answer::done) { // the key has gone since
+            refuse_due(qp, response.answer);
+            return true;
+        }
+        Packet packet = answer_packet(PacketKind::data, qp, due.sequence);
+        packet.destination_qpn = *qp.attributes_.destination_qpn;
+        packet.payload = static_cast<std::uint32_t>(request.part);
+        packet.address = due.done;
+        if (!link.write(packet, response.payload))
+            return false;
+        due.done += request.part;
+        budget -= std::min<std::size_t>(budget, request.part);
+    } while (due.done != due.request.length);
+    return true;
+}
+
+bool LinkResponder::answer_strays(Link& link)
+{
+    std::size_t sent = 0;
+    const std::lock_guard lock{link.attention_mutex_};
+    for (const Link::Stray& stray : link.strays_) {
+        Packet packet;
+        packet.kind = static_cast<std::uint8_t>(PacketKind::refused);
+        packet.code = static_cast<std::uint8_t>(stray.answer);
+        packet.rnr_timer = stray.rnr_timer;
+        packet.source_qpn = stray.source_qpn;
+        packet.destination_qpn = stray.destination_qpn;
+        packet.sequence = stray.sequence;
+        packet.attempt = stray.attempt;
+        if (!link.write(packet, {}))
+            break;
+        ++sent;
+    }
+    link.strays_.erase(link.strays_.begin(), link.strays_.begin() + static_cast<std::ptrdiff_t>(sent));
+    return sent != 0;
+}
+
+void LinkResponder::forget(QueuePair& qp)
+{
+    Served& served = qp.served_;
+    const std::shared_ptr<Link>& link = qp.attributes_.link;
+    if (link && (served.refusal || !served.due.empty() || served.told != served.expected)) {
+        Served::Refusal last{Answer::nobody, 0, served.told, 0};
+        if (served.refusal && served.due.empty())
+            last = *served.refusal;
+        const std::lock_guard lock{link->attention_mutex_};
+        if (link->strays_.size() < Link::most_strays)
+            link->strays_.push_back({qp.number(), *qp.attributes_.destination_qpn, last.sequence, last.attempt,
+                                     last.answer, last.rnr_timer});
+    }
+    served = {};
+}
+
+} // namespace mrz::hca
