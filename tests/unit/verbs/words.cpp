@@ -52,9 +52,8 @@ TEST(VerbsWords, OfCompletionsKeepEachErrorApart)
     EXPECT_EQ(from_verbs(IBV_WC_REM_ACCESS_ERR), WcStatus::remote_access_error);
     EXPECT_EQ(from_verbs(IBV_WC_RETRY_EXC_ERR), WcStatus::retry_exceeded);
     EXPECT_EQ(from_verbs(IBV_WC_RNR_RETRY_EXC_ERR), WcStatus::rnr_retry_exceeded);
-    for (int status = 0; status < 40; ++status) // newer ones too are errors
-        if (status != IBV_WC_SUCCESS)
-            EXPECT_NE(from_verbs(static_cast<ibv_wc_status>(status)), WcStatus::success) << status;
+    for (int status = 1; status < 40; ++status) // newer ones too are errors
+        EXPECT_NE(from_verbs(static_cast<ibv_wc_status>(status)), WcStatus::success) << status;
     EXPECT_EQ(from_verbs(IBV_WC_COMP_SWAP), WcOpcode::atomic);
     EXPECT_EQ(from_verbs(IBV_WC_RECV), WcOpcode::receive);
     EXPECT_EQ(from_verbs(IBV_WC_RECV_RDMA_WITH_IMM), WcOpcode::receive_rdma_with_immediate);
