@@ -278,6 +278,8 @@ class Property : public Conformance {
                                           std::uint64_t length, const Named& remote,
                                           const std::vector<Named>& receive, std::vector<WcStatus>& received)
     {
+        const std::vector bad_source = {WcStatus::local_protection_error, WcStatus::local_qp_operation_error,
+                                        WcStatus::flush_error}; // departures.cpp says why
         const std::size_t far = 1 - near;
         const bool is_atomic = work.opcode >= Opcode::atomic_compare_and_swap;
         const bool is_send = work.opcode == Opcode::send || work.opcode == Opcode::send_with_immediate;
@@ -290,7 +292,7 @@ class Property : public Conformance {
             for (const Named& piece : receive)
                 loosen(far, piece, piece.length);
             if (bad_local)
-                ends = {WcStatus::local_qp_operation_error, WcStatus::flush_error};
+                ends = bad_source;
             else
                 received = {WcStatus::local_qp_operation_error};
             if (bad_receive)
@@ -301,12 +303,12 @@ class Property : public Conformance {
             if (is_atomic || work.opcode == Opcode::rdma_read)
                 ends = {WcStatus::local_protection_error};
             else
-                ends = {WcStatus::local_qp_operation_error, WcStatus::flush_error};
+                ends = bad_source;
         }
         const bool odd = is_atomic && remote.iova.value() % 8 != 0;
         if (odd)
             ends.push_back(WcStatus::remote_invalid_request_error);
-        else if (!remote.allowed())
+        if (!remote.allowed()) // whichever is looked at first
             ends.push_back(WcStatus::remote_access_error);
         if (!bad_local || odd || !remote.allowed())
             return ends;

@@ -8,7 +8,7 @@ import pathlib
 import signal
 import sys
 
-from mrz_vm import cache, kernel, quantities, run
+from mrz_vm import cache, headers, kernel, quantities, run
 from mrz_vm.guest import Guest
 from mrz_vm.job import Job
 from mrz_vm.outcome import Failure, Status
@@ -63,6 +63,12 @@ def parser(version):
                                 description="Fetches kernels from the mirror that this machine's apt uses.")
     fetch.add_argument("--kernel", choices=kernels, action="append", help="which one (default: all)")
 
+    build = commands.add_parser("build-module", parents=[common], help="build kernel modules for a guest",
+                                description="Builds the kernel modules of a folder with a Kbuild file, in that folder, "
+                                            "with the headers that Debian has for the kernel.")
+    build.add_argument("--kernel", choices=kernels, default=kernels[0], help="(default: %(default)s)")
+    build.add_argument("folder", type=pathlib.Path)
+
     runs = commands.add_parser(
         "run", parents=[common], usage="mrz-vm run [options] -- PROGRAM [ARGUMENT]...",
         help="run a program in a guest",
@@ -90,9 +96,9 @@ def parser(version):
                         help="may be written, by the same path; made if it is not there")
     inside.add_argument("--env", metavar="NAME=VALUE", action="append", default=[], type=variable,
                         help="a variable of the program's environment, which is not this one's")
-    inside.add_argument("--module", metavar="NAME", action="append", default=[], help="a kernel module to load")
-    inside.add_argument("--rdma", choices=("none", "rxe"), default="none",
-                        help="an RDMA device, rxe0, with the address 10.0.0.1 (default: %(default)s)")
+    inside.add_argument("--module", metavar="NAME", action="append", default=[], help="a kernel module to load, by its name or file")
+    inside.add_argument("--rdma", choices=("none", "rxe", "siw"), default="none",
+                        help="an RDMA device, rxe0 or siw0, with the address 10.0.0.1 (default: %(default)s)")
     inside.add_argument("--netns", action="store_true", help="two network namespaces with a link between them")
     about = runs.add_argument_group("the run")
     about.add_argument("--timeout", metavar="SECONDS", type=number_from(1), default=600, help="(default: %(default)s)")
@@ -123,9 +129,11 @@ def refuse_hidden(path, what):
 
 
 def run_program(options):
+    # A file has a path, and a name has none.
+    modules = tuple(os.path.abspath(name) if "/" in name else name for name in options.module)
     guest = Guest(kernel=options.kernel, memory=options.memory, cpus=options.cpus, nodes=options.nodes,
                   hugepages=options.hugepages, iommu=options.iommu, rdma=options.rdma, netns=options.netns,
-                  modules=tuple(options.module), append=options.append, vfio_user=options.vfio_user)
+                  modules=modules, append=options.append, vfio_user=options.vfio_user)
     guest.check()
     folder = pathlib.Path.cwd()
     refuse_hidden(folder, "the working folder")
@@ -134,7 +142,9 @@ def run_program(options):
     for path in outputs:
         path.mkdir(parents=True, exist_ok=True)
     job = Job(tuple(options.program), folder, dict(options.env), outputs)
-    return run.run(guest, job, kernel.have(cache.Cache(options.cache), options.kernel), options)
+    kept = cache.Cache(options.cache)
+    siw = headers.siw(kept, options.kernel) if options.rdma == "siw" else None
+    return run.run(guest, job, kernel.have(kept, options.kernel), siw, options)
 
 
 def report(options, outcome, status, message=None):
@@ -161,6 +171,9 @@ def main(words=None, version="(not installed)"):
         if options.command == "fetch":
             for version_wanted in options.kernel or sorted(kernel.SUITES):
                 kernel.have(cache.Cache(options.cache), version_wanted)
+            return 0
+        if options.command == "build-module":
+            headers.build_module(cache.Cache(options.cache), options.kernel, options.folder)
             return 0
         status = run_program(options)
         report(options, "exited", status)

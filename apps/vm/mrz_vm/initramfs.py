@@ -22,7 +22,7 @@ def static_busybox():
     return content
 
 
-def build(kernel, guest, job):
+def build(kernel, guest, job, siw=None):
     """The archive, as bytes."""
     archive = Archive()
     for name in EMPTY_FOLDERS:
@@ -32,7 +32,7 @@ def build(kernel, guest, job):
     for script in SCRIPTS.glob("*.sh"):
         if script.name != "init.sh":
             archive.file(f"mrz-vm/{script.name}", script.read_bytes())
-    archive.file("mrz-vm/job.sh", jobs.set_up(guest, job, kernel.modules).encode())
+    archive.file("mrz-vm/job.sh", jobs.set_up(guest, job, kernel.modules, siw).encode())
     archive.file("mrz-vm/program.sh", jobs.program(job).encode())
     names = []
     for path in modules.in_order((kernel.modules / "modules.dep").read_text(encoding="utf-8"), FIRST_MODULES):

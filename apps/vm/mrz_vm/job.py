@@ -31,12 +31,13 @@ def pool_file(pages):
     return f"{place}/hugepages/hugepages-{page}/nr_hugepages"
 
 
-def set_up(guest, job, modules):
-    """What the guest's scripts take in: words, and a function."""
+def set_up(guest, job, modules, siw=None):
+    """What the guest's scripts take in: words, and a function. `siw` is the module's file, if it is needed."""
     lines = [f"pages {pool_file(pages)} {pages.count}" for pages in guest.hugepages]
     lines += [f"share {output_tag(number)} {shlex.quote(str(path))}" for number, path in enumerate(job.outputs)]
-    lines += [f"/sbin/modprobe {shlex.quote(name)} || fail 'the module' {shlex.quote(name)} 'cannot be loaded'"
-              for name in guest.modules]
+    lines += [f"load {shlex.quote(name)}" for name in guest.modules]
+    if siw is not None:
+        lines += [f"load {shlex.quote(str(siw))}"]
     if guest.rdma != "none":
         lines += [f"set_up_{guest.rdma}"]
     if guest.netns:

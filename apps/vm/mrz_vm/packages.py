@@ -94,13 +94,17 @@ class Packages:
             raise missing(f"{package} depends on no package like {pattern}")
         return found[1]
 
-    def download(self, package):
-        """The .deb file of a package, whose checksums apt has compared."""
+    def download(self, package, version=None):
+        """The .deb file of a package, whose checksums apt has compared; the newest, or of one version."""
         place = self.folder / "packages" / package
         place.mkdir()
-        self._apt("download", package, cwd=place, what=f"{package} cannot be fetched")
+        self._apt("download", package if version is None else f"{package}={version}", cwd=place, what=f"{package} cannot be fetched")
         return next(place.glob("*.deb"))
 
 
 def unpack(package, folder):
     run([tool("dpkg-deb", "dpkg"), "--extract", str(package), str(folder)], f"{package.name} cannot be unpacked")
+
+
+def version_of(package):
+    return run([tool("dpkg-deb", "dpkg"), "--field", str(package), "Version"], f"{package.name} cannot be read").strip()

@@ -115,7 +115,7 @@ def attend(process, sockets, progress, deadline):
     return True
 
 
-def run(guest, job, kernel, options):
+def run(guest, job, kernel, siw, options):
     """Boots the guest; returns its program's exit status. Raises Failure."""
     qemu = emulator.find(options.qemu)
     if guest.vfio_user and not emulator.knows_device(qemu, "vfio-user-pci"):
@@ -124,14 +124,15 @@ def run(guest, job, kernel, options):
     with run_folder() as folder:
         console = folder / "console"
         try:
-            return boot(guest, job, kernel, options, qemu, folder, console)
+            return boot(guest, job, kernel, siw, options, qemu, folder)
         finally:
             if options.console and console.exists():
                 shutil.copyfile(console, options.console)
 
 
-def boot(guest, job, kernel, options, qemu, folder, console):
-    (folder / "initramfs").write_bytes(initramfs.build(kernel, guest, job))
+def boot(guest, job, kernel, siw, options, qemu, folder):
+    console = folder / "console"
+    (folder / "initramfs").write_bytes(initramfs.build(kernel, guest, job, siw))
     pairs = [socket.socketpair() for _ in range(3)]
     ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     files = machine.Files(qemu, kernel.image, folder / "initramfs", console, *(end.fileno() for end in theirs))

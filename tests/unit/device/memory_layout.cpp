@@ -72,6 +72,24 @@ TEST_F(DeviceMemoryLayout, OfVirtualAddressesIsOneExtent)
     EXPECT_EQ(layout->length(), 9000u);
 }
 
+TEST_F(DeviceMemoryLayout, OfUnknownFramesPromisesNothingButPages)
+{
+    const std::optional<Layout> layout = read_layout(bytes.subspan(100, 4 * page), DmaView::unknown);
+    ASSERT_TRUE(layout.has_value());
+    ASSERT_EQ(layout->extents().size(), 5u);
+    EXPECT_EQ(layout->length(), 4 * page);
+    EXPECT_EQ(layout->extents()[0].length, page - 100);
+    EXPECT_EQ(layout->extents()[4].length, 100u);
+    for (const Extent& extent : layout->extents()) {
+        // As little as may be: the address agrees within the page, and not in the next bit.
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes.data()) + 100 + extent.offset;
+        EXPECT_EQ((extent.dma.value() ^ address) & (2 * page - 1), page);
+    }
+    const Plan plan = make_plan(*layout, Iova{reinterpret_cast<std::uintptr_t>(bytes.data()) + 100}, Limits{});
+    EXPECT_EQ(plan.mtt_entries(), 5u);
+    EXPECT_EQ(refusal(bytes.subspan(0, 0), DmaView::unknown).error_number(), EINVAL);
+}
+
 TEST_F(DeviceMemoryLayout, CrossesMappingsThatTouch)
 {
     ASSERT_EQ(mprotect(bytes.data() + page, page, PROT_READ), 0);

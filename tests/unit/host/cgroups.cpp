@@ -154,6 +154,27 @@ TEST_F(CgroupVersion2, LeavesNothingWhenMoreIsUsedThanAllowed)
     EXPECT_EQ(hugetlb_cgroup(2_MiB, pages, root).headroom(), Limit::of(0));
 }
 
+TEST_F(CgroupVersion2, OfRdmaIsTheLineOfTheDeviceAndTheValueAskedFor)
+{
+    for (const std::string_view group : {"/sys/fs/cgroup/a", "/sys/fs/cgroup/a/b"}) {
+        write(group, "rdma.max", "mlx5_0 hca_handle=max hca_object=max\nmlx5_10 hca_handle=3 hca_object=5\n");
+        write(group, "rdma.current", "mlx5_0 hca_handle=1 hca_object=20\nmlx5_10 hca_handle=1 hca_object=4\n");
+    }
+    write("/sys/fs/cgroup/a", "rdma.max", "mlx5_0 hca_handle=2 hca_object=21\n");
+    const CgroupLimits objects = rdma_cgroup("mlx5_0", RdmaCharge::objects, root);
+    ASSERT_EQ(objects.ancestry.size(), 2u);
+    EXPECT_TRUE(objects.ancestry[0].max.is_unlimited());
+    ASSERT_NE(objects.tightest(), nullptr);
+    EXPECT_EQ(objects.tightest()->file, "/sys/fs/cgroup/a/rdma.max");
+    EXPECT_EQ(objects.tightest()->max, Limit::of(21));
+    EXPECT_EQ(objects.tightest()->usage, 20u);
+    EXPECT_EQ(rdma_cgroup("mlx5_0", RdmaCharge::handles, root).headroom(), Limit::of(1));
+    EXPECT_EQ(rdma_cgroup("mlx5_10", RdmaCharge::objects, root).headroom(), Limit::of(1));
+    EXPECT_TRUE(rdma_cgroup("mlx5_1", RdmaCharge::objects, root).headroom().is_unknown());
+    write("/sys/fs/cgroup/a", "rdma.max", "mlx5_0 hca_handle=two hca_object\n\n \n");
+    EXPECT_TRUE(rdma_cgroup("mlx5_0", RdmaCharge::handles, root).headroom().is_unknown());
+}
+
 TEST_F(CgroupVersion2, IsUnknownWhereTheUsageIs)
 {
     files.write("/sys/fs/cgroup/a/hugetlb.2MB.max", "2097152\n");

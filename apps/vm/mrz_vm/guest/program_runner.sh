@@ -34,6 +34,19 @@ pages() {
     [ "$there" -ge "$2" ] || fail "the guest has $there of $2 hugepages ($1): try a larger --memory"
 }
 
+# load NAME_OR_FILE: a module of the kernel's, or a file that modinfo(8) can read, with what it needs.
+load() {
+    case $1 in
+    */*)
+        for needed in $(/sbin/modinfo -F depends "$1" | $bb tr , ' '); do
+            load "$needed"
+        done
+        /sbin/insmod "$1" || fail "the module $1 cannot be loaded"
+        ;;
+    *) /sbin/modprobe "$1" || fail "the module $1 cannot be loaded" ;;
+    esac
+}
+
 set_up_system() {
     for folder_type in pts:devpts shm:tmpfs hugepages:hugetlbfs; do
         $bb mkdir -p "/dev/${folder_type%:*}"
