@@ -286,6 +286,7 @@ Options parse_options(int argc, const char* const* argv)
     try {
         app.set_version_flag("--version", "mrz-perf " MRZ_VERSION);
         app.require_subcommand(1);
+        app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as getopt, and so perftest
         app.footer("See mrz-perf(1) for the tables, the JSON keys, the exit status and examples.");
         add_server(app, words);
         add_client(app, words);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,8 +18,9 @@ nlohmann::json measured(const PerfServer& server, std::vector<std::string> optio
 {
     options.emplace_back("--json");
     const ProgramResult result = run_client(server, options);
-    EXPECT_EQ(result.status, 0) << result.out;
-    return result.status == 0 ? printed_object(result.out) : nlohmann::json::object();
+    if (result.status != 0)
+        throw std::runtime_error{"status " + std::to_string(result.status) + ": " + result.out};
+    return printed_object(result.out);
 }
 
 class PerfOperation : public testing::TestWithParam<std::tuple<std::string, bool>> {
