@@ -9,12 +9,16 @@ set -euo pipefail
 
 usage() {
     cat <<END
-usage: sudo tests/run.sh [unit|soak]
+usage: sudo tests/run.sh [unit|soak|lab]
 
   (nothing)  unit and system tests: these reserve hugepages for as long as they run
   unit       unit tests: no hugepages; needs root only if packages are missing
   soak       threads map, use and unmap memory that others lease, fork in the midst of it, and never meet a stale key
              or leave anything behind: \$MRZ_SOAK_SECONDS for each of its tests, a minute unless it is set
+  lab        in virtual machines with stock kernels, which have RDMA devices, NUMA nodes, an IOMMU: see mrz-vm(1). Kernels
+             are fetched once, into /var/cache/mrzone
+
+Whatever filters GoogleTest's cases (\$GTEST_FILTER) does so here, and in those machines.
 END
 }
 
@@ -91,6 +95,7 @@ soak)
     suites=(soak)
     export MRZ_SOAK_SECONDS=${MRZ_SOAK_SECONDS:-60}
     ;;
+lab) suites=(lab) ;;
 -h | --help)
     usage
     exit 0
@@ -103,7 +108,9 @@ esac
 
 if [ "$mode" != unit ] || [ "$(id -u)" -eq 0 ]; then
     need_root "$@"
-    install_missing "${build_packages[@]}" "${test_packages[@]}"
+    packages=("${build_packages[@]}" "${test_packages[@]}")
+    [ "$mode" != lab ] || packages+=("${lab_packages[@]}")
+    install_missing "${packages[@]}"
 fi
 
 folder=$root/build-tests
@@ -115,7 +122,7 @@ build "$folder" "${targets[@]}" || {
     exit 1
 }
 results=$folder/results
-rm -rf -- "$results" "$folder"/meson-logs/{unit,system,soak}.json
+rm -rf -- "$results" "$folder"/meson-logs/{unit,system,soak,lab}.json
 
 if [ "$mode" != unit ]; then
     # Tests that a killed run left behind hold the lock until they end.
@@ -130,6 +137,10 @@ if [ "$mode" != unit ]; then
     trap 'exit 143' TERM HUP
 fi
 
+if [ "$mode" = lab ]; then
+    # Said apart, and not in the time of a test.
+    "$folder/apps/vm/mrz-vm" fetch || say "there are no kernels for the guests, so their tests fail"
+fi
 for suite in "${suites[@]}"; do
     if [ "$suite" = unit ]; then
         run_suite unit "$(nproc)"

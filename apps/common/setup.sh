@@ -16,6 +16,11 @@ build_packages=(
 )
 # dpdk-dev has dpdk-telemetry.py.
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev)
+# For guests that mrz-vm boots, and what the tests run in them.
+lab_packages=(
+    qemu-system-x86 busybox-static zstd kmod
+    ibverbs-utils rdmacm-utils perftest
+)
 ci_packages=(clang-format clang-tidy git shellcheck)
 
 say() {

@@ -112,9 +112,11 @@ void Arena::State::add(Window window, WindowRegions window_regions)
         if (offer)
             offer->make_room(windows.size() + 1);
         const auto start = std::chrono::steady_clock::now();
+        ports.prepare(window);
         heap->add(window);
         heap_time += std::chrono::steady_clock::now() - start;
     } catch (...) {
+        ports.withdraw(window);
         regions.pop_back();
         throw;
     }
@@ -136,9 +138,11 @@ void Arena::State::add(Window window, WindowRegions window_regions)
 
 bool Arena::State::take_back_last() noexcept
 try {
+    ports.withdraw(windows.back());
     heap->remove(windows.back());
     return true;
 } catch (const std::exception& busy) {
+    ports.put_back(windows.back());
     log(Severity::warning, std::string{busy.what()} + ": it is in use already, and stays, unknown to ports");
     return false;
 }

@@ -16,12 +16,15 @@ namespace mrz::test {
 
 class Eal {
   public:
-    //! Without telemetry, unless "--telemetry" is among the arguments.
+    //! Without telemetry, unless "--telemetry" is among the arguments; without PCI devices, unless some are named
+    //! ("-a").
     explicit Eal(std::vector<std::string> arguments)
     {
         arguments_ = {"test", "--lcores=0", "--no-pci", "--no-telemetry", "--log-level=*:error"};
         if (std::find(arguments.begin(), arguments.end(), "--telemetry") != arguments.end())
             std::erase(arguments_, "--no-telemetry");
+        if (std::find(arguments.begin(), arguments.end(), "-a") != arguments.end())
+            std::erase(arguments_, "--no-pci");
         arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
         for (std::string& argument : arguments_)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import json
+import pathlib
+import unittest
+
+from mrz_vm import machine
+from mrz_vm.guest import Guest
+from mrz_vm.quantities import hugepages
+
+FILES = machine.Files("qemu", pathlib.Path("/cache/vmlinux"), pathlib.Path("/run/initramfs"),
+                      pathlib.Path("/run/a,b/console"), 5, 6, 7)
+
+
+def line(outputs=(), accelerator="tcg", **wish):
+    return machine.command(Guest(**wish), FILES, outputs, accelerator)
+
+
+def values(command, option):
+    return [command[i + 1] for i, word in enumerate(command) if word == option]
+
+
+class Command(unittest.TestCase):
+    def test_a_plain_guest_has_one_node_and_no_network(self):
+        command = line(memory=3 << 30, cpus=4)
+        self.assertEqual(command[0], "qemu")
+        self.assertEqual(values(command, "-m"), ["3072M"])
+        self.assertEqual(values(command, "-smp"), ["4"])
+        self.assertEqual(values(command, "-object"), [f"memory-backend-ram,id=memory0,size={3 << 30}"])
+        self.assertEqual(values(command, "-machine"), ["q35,memory-backend=memory0"])
+        self.assertEqual(values(command, "-numa") + values(command, "-netdev"), [])
+        self.assertEqual(values(command, "-kernel"), ["/cache/vmlinux"])
+        self.assertEqual(values(command, "-initrd"), ["/run/initramfs"])
+
+    def test_nodes_share_memory_and_processors(self):
+        command = line(memory=4 << 30, cpus=3, nodes=2)
+        self.assertEqual(values(command, "-object"), [f"memory-backend-ram,id=memory{i},size={2 << 30}" for i in (0, 1)])
+        self.assertEqual(values(command, "-numa"), ["node,nodeid=0,memdev=memory0,cpus=0,cpus=2",
+                                                    "node,nodeid=1,memdev=memory1,cpus=1"])
+        self.assertEqual(values(command, "-machine"), ["q35"])
+
+    def test_the_root_can_only_be_read_and_outputs_can_be_written(self):
+        command = line(outputs=[pathlib.Path("/tmp/a,b"), pathlib.Path("/c")])
+        root, first, second = values(command, "-fsdev")
+        self.assertIn("path=/,", root)
+        self.assertIn("readonly=on", root)
+        self.assertIn("path=/tmp/a,,b,", first)
+        self.assertIn("path=/c,", second)
+        self.assertNotIn("readonly", first + second)
+        self.assertIn("virtio-9p-pci,fsdev=output1,mount_tag=output1", values(command, "-device"))
+
+    def test_ports_are_numbered_as_the_guest_knows_them(self):
+        command = line()
+        for number, (name, descriptor) in enumerate((("control", 5), ("out", 6), ("err", 7)), start=1):
+            self.assertIn(f"socket,id={name},fd={descriptor}", values(command, "-chardev"))
+            self.assertIn(f"virtserialport,chardev={name},nr={number},name=mrz-vm.{name}", values(command, "-device"))
+        self.assertIn("file,id=console,path=/run/a,,b/console", values(command, "-chardev"))
+
+    def test_an_iommu_stands_before_what_it_translates(self):
+        devices = values(line(iommu=True), "-device")
+        self.assertTrue(devices[0].startswith("intel-iommu,intremap=on"))
+        self.assertIn("virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on", devices)
+        self.assertIn("intel_iommu=on", values(line(iommu=True), "-append")[0].split())
+        self.assertIn("kernel-irqchip=split", values(line(iommu=True, accelerator="kvm"), "-machine")[0])
+
+    def test_hugepages_are_the_kernels_to_set_aside(self):
+        words = values(line(hugepages=hugepages("2M=8@0,2M=9@1,1G=2"), append="one two"), "-append")[0].split()
+        self.assertEqual(words[-6:], ["hugepagesz=1G", "hugepages=2", "hugepagesz=2M", "hugepages=0:8,1:9", "one", "two"])
+
+    def test_a_vfio_user_device_can_map_the_guests_memory(self):
+        command = line(vfio_user="/tmp/a,b")
+        self.assertIn("share=on", values(command, "-object")[0])
+        device = json.loads(values(command, "-device")[-1])
+        self.assertEqual(device, {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": "/tmp/a,b"}})
