@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Debian 12's names. libdpdk-dev brings every driver package, and so the one that mempools need at run time.
 build_packages=(
     g++ meson ninja-build pkg-config
-    libdpdk-dev libnuma-dev liburing-dev
+    libdpdk-dev libnuma-dev liburing-dev libibverbs-dev librdmacm-dev
     libcli11-dev libfmt-dev libhugetlbfs-dev nlohmann-json3-dev
 )
 # dpdk-dev has dpdk-telemetry.py.

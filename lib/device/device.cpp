@@ -46,6 +46,11 @@ std::unique_ptr<Connection> ProtectionDomain::connect(std::string_view address, 
     refuse("connecting to " + std::string{address}, "this device's driver has no connections", "open another device");
 }
 
+std::string Device::remark() const
+{
+    return {};
+}
+
 std::vector<std::unique_ptr<RegisteredMemory>>
 ProtectionDomain::register_many(std::span<const RegisterRequest> requests)
 {

@@ -79,6 +79,26 @@ bool append_frames(Layout& layout, const Stretch& stretch, const Range& whole)
     return true;
 }
 
+// Pages in ascending order that are a page's length apart, from an address on that is no multiple of two pages if the
+// virtual one is, and the other way round.
+void append_pages(Layout& layout, const Stretch& stretch)
+{
+    const std::uint64_t page = stretch.page_size;
+    DmaAddress next{layout.extents().empty() ? 0
+                                             : layout.extents().back().dma.value() + layout.extents().back().length};
+    for (std::uint64_t at = stretch.range.begin; at < stretch.range.end;) {
+        const std::uint64_t first = at / page * page;
+        const std::uint64_t end = std::min(first + page, stretch.range.end);
+        // Past what is taken, with a page free in between.
+        std::uint64_t frame = (next.value() / page + 2) * page;
+        if ((frame & page) == (first & page))
+            frame += page;
+        layout.append(DmaAddress{frame + (at - first)}, end - at);
+        next = DmaAddress{frame + page};
+        at = end;
+    }
+}
+
 //! Throws Error for a range that is none.
 Range range_of(std::span<const std::byte> memory)
 {
@@ -115,9 +135,12 @@ std::optional<std::vector<Layout>> read_layouts(std::span<const std::span<const 
             layout.append(DmaAddress{range.begin}, memory.size());
             continue;
         }
-        for (const Stretch& stretch : stretches)
-            if (!append_frames(layout, stretch, range))
+        for (const Stretch& stretch : stretches) {
+            if (view == DmaView::unknown)
+                append_pages(layout, stretch);
+            else if (!append_frames(layout, stretch, range))
                 return std::nullopt;
+        }
     }
     return layouts;
 }

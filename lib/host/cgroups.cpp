@@ -16,7 +16,26 @@ struct Files {
     std::string usage;
     // A file of the controller that is there wherever the controller is, though this kernel may lack the limit.
     std::string witness;
+    // Where a file has a line for each device (kernel/cgroup/rdma.c): the line's first word, and the value's name.
+    std::string device = {};
+    std::string value = {};
 };
+
+// What a file says of the limit, as text; nothing if there is no such line.
+std::optional<std::string_view> value_in(std::string_view text, const Files& files)
+{
+    if (files.device.empty())
+        return without_newline(text);
+    for (const std::string_view line : lines(text)) {
+        const auto parts = words(line);
+        if (parts.empty() || parts.front() != files.device)
+            continue;
+        for (const std::string_view part : parts)
+            if (part.starts_with(files.value) && part.substr(files.value.size()).starts_with('='))
+                return part.substr(files.value.size() + 1);
+    }
+    return std::nullopt;
+}
 
 Limit to_limit(std::string_view text)
 {
@@ -59,8 +78,11 @@ CgroupLimits read_limits(std::string_view controller, const Files& version_1, co
         CgroupLimit limit;
         limit.file = group + '/' + files.max;
         if (const auto text = root.text(limit.file)) {
-            limit.max = to_limit(*text);
-            limit.usage = root.number(group + '/' + files.usage);
+            if (const auto value = value_in(*text, files))
+                limit.max = to_limit(*value);
+            if (const auto usage = root.text(group + '/' + files.usage))
+                if (const auto value = value_in(*usage, files))
+                    limit.usage = to_number(*value);
         } else {
             const bool is_root = hierarchy.reaches_root && &group == &hierarchy.groups.back();
             if (is_root && is_missing(root(limit.file)))
@@ -129,6 +151,16 @@ CgroupLimits memory_cgroup(const Root& root)
         "memory",
         {.max = "memory.limit_in_bytes", .usage = "memory.usage_in_bytes", .witness = "memory.limit_in_bytes"},
         {.max = "memory.max", .usage = "memory.current", .witness = "memory.max"}, root);
+}
+
+CgroupLimits rdma_cgroup(std::string_view device, RdmaCharge charge, const Root& root)
+{
+    const Files files{.max = "rdma.max",
+                      .usage = "rdma.current",
+                      .witness = "rdma.max",
+                      .device = std::string{device},
+                      .value = charge == RdmaCharge::handles ? "hca_handle" : "hca_object"};
+    return read_limits("rdma", files, files, root);
 }
 
 } // namespace mrz::host

@@ -28,6 +28,18 @@ std::string joined(const std::vector<std::string>& words)
                  .remedy = std::move(remedy)}};
 }
 
+std::string remark_of(const Device& device)
+{
+    const std::string remark = device.remark();
+    return remark.empty() ? remark : ", " + remark;
+}
+
+OpenedDevice named(std::shared_ptr<Device> device)
+{
+    std::string reason = "asked for by name" + remark_of(*device);
+    return {std::move(device), std::move(reason)};
+}
+
 OpenedDevice open_any(std::span<const Driver> drivers)
 {
     std::string troubles;
@@ -39,7 +51,8 @@ OpenedDevice open_any(std::span<const Driver> drivers)
                     opened.reason = "no hardware driver has a device" + troubles + "; the software adapter stands in";
                     log_once(Severity::warning, opened.reason);
                 } else {
-                    opened.reason = "the first device of driver " + std::string{driver.name} + troubles;
+                    opened.reason = "the first device of driver " + std::string{driver.name} +
+                                    remark_of(*opened.device) + troubles;
                 }
                 return opened;
             } catch (const Error& error) {
@@ -62,7 +75,7 @@ OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers)
     for (const Driver& driver : drivers) {
         const std::vector<std::string> devices = driver.list();
         if (std::ranges::find(devices, name) != devices.end())
-            return {driver.open(name), "asked for by name"};
+            return named(driver.open(name));
         there.insert(there.end(), devices.begin(), devices.end());
     }
     refuse(name, "there is no such device; there are: " + (there.empty() ? "none" : joined(there)),

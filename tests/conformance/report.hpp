@@ -7,6 +7,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mrz::test {
@@ -18,7 +19,9 @@ struct Cell {
     std::string column;
     WcStatus happened = WcStatus::success;
     std::vector<WcStatus> expected = {}; //!< Any of them; not empty.
+    std::string_view departure = {};     //!< Why it may have ended as it did all the same; mostly nothing.
 
+    //! As expected, or as is known of the device.
     [[nodiscard]] bool passed() const;
 };
 

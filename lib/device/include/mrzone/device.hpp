@@ -282,6 +282,7 @@ class MRZ_API Listener {
 enum class DmaView {
     frames,            //!< Physical addresses.
     virtual_addresses, //!< Virtual addresses of this process, where a software adapter cannot learn or hold frames.
+    unknown,           //!< Physical addresses that this process may not see: a layout is the least that pages promise.
 };
 
 //! A protection domain of a device: keys work with the queue pairs of the same domain only.
@@ -325,6 +326,8 @@ class MRZ_API Device {
 
     [[nodiscard]] virtual std::string name() const = 0;
     [[nodiscard]] virtual std::string_view driver() const = 0;
+    //! What else is to be known of it, for reports: "a software device: …". Mostly nothing.
+    [[nodiscard]] virtual std::string remark() const;
     [[nodiscard]] virtual std::optional<int> numa_node() const = 0;
     //! What the planner may choose from.
     [[nodiscard]] virtual Limits limits() const = 0;
@@ -353,7 +356,8 @@ MRZ_API std::span<const Driver> drivers();
 // ---- Layouts for devices -----------------------------------------------------------------------------------------
 
 //! The layout of memory of this process, as a device with \p view sees it; nothing if frames are asked for and this
-//! process may not see them. Reads one entry a hugepage where the memory is of hugetlbfs. Frames stay what they are
+//! process may not see them. Of unknown ones no two pages are contiguous, and none agrees with its virtual address in
+//! more than its own size. Reads one entry a hugepage where the memory is of hugetlbfs. Frames stay what they are
 //! only while the memory is pinned. Throws Error: invalid (EINVAL) for no bytes or a range that wraps; invalid
 //! (EFAULT) if a byte is not mapped, or frames are asked for and a page is not present; and as read_frames().
 MRZ_API std::optional<Layout> read_layout(std::span<const std::byte> memory, DmaView view);

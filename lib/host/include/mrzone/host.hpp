@@ -92,7 +92,7 @@ MRZ_API bool surely_beyond(const LockedMemory& limit, std::uint64_t bytes) noexc
 //! The cause where locking or pinning \p bytes was, or would be, refused for a limit that is known and binds.
 MRZ_API Cause locked_memory_too_small(const LockedMemory& limit, std::uint64_t bytes, std::string what);
 
-//! One control group's limit on one thing, in bytes.
+//! One control group's limit on one thing, in bytes or, of RDMA, objects.
 struct CgroupLimit {
     std::string file; //!< The file that holds the limit, as an absolute path of the host.
     Limit max = Limit::unknown();
@@ -118,6 +118,13 @@ enum class HugetlbCharge { usage, reservation };
 MRZ_API CgroupLimits hugetlb_cgroup(std::size_t page_size, HugetlbCharge charge, const Root& root = {});
 //! The memory controller's limits.
 MRZ_API CgroupLimits memory_cgroup(const Root& root = {});
+//! What the rdma controller counts of a device.
+enum class RdmaCharge {
+    handles, //!< Openings of it.
+    objects, //!< All that is made of it: protection domains, regions, queue pairs, completion queues.
+};
+//! The rdma controller's limits for the device of that name.
+MRZ_API CgroupLimits rdma_cgroup(std::string_view device, RdmaCharge charge, const Root& root = {});
 
 //! A mounted hugetlbfs.
 struct HugetlbfsMount {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A context as a device.
+#pragma once
+
+#include "context.hpp"
+
+#include <mrzone/device.hpp>
+
+#include <memory>
+
+namespace mrz::verbs {
+
+//! \p adopted is the application's protection domain, the only one that the device then has; or none.
+std::shared_ptr<Device> make_device(std::shared_ptr<Context> context, ibv_pd* adopted = nullptr);
+
+} // namespace mrz::verbs
