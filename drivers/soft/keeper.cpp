@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -27,6 +28,9 @@ using namespace std::chrono_literals;
 constexpr auto awake_after_work = 50us;
 // How often it looks whether a link that is polled still is.
 constexpr auto look_at_polled = 1ms;
+
+// How often it looks in vain before it lets others have the CPU, while it is awake.
+constexpr unsigned looks_in_vain = 8;
 
 constexpr std::uint64_t bell_event = 0; // links' numbers begin with 1: number * 2, and 1 more for the process
 
@@ -171,12 +175,14 @@ void Keeper::stop(std::unique_ptr<Thread> thread) noexcept
 void Keeper::work(Thread& thread)
 {
     int timeout = 0;
+    unsigned in_vain = 0;
     while (!thread.stopping.load()) {
         std::array<epoll_event, 32> events{};
         const int ready = ::epoll_wait(thread.epoll.get(), events.data(), static_cast<int>(events.size()), timeout);
         while (waiting_.load() != 0)
             std::this_thread::yield();
         const std::lock_guard lock{mutex_};
+        worked_ = false;
         for (int i = 0; i < ready; ++i) {
             const std::uint64_t event = events[static_cast<std::size_t>(i)].data.u64;
             if (event == bell_event) {
@@ -198,6 +204,9 @@ void Keeper::work(Thread& thread)
             log_once(Severity::error, std::string{"soft: work for connections is late: "} + error.what());
         }
         timeout = rest();
+        in_vain = worked_ ? 0 : in_vain + 1;
+        if (timeout == 0 && in_vain % looks_in_vain == 0)
+            ::sched_yield(); // perhaps the peer needs this CPU
     }
 }
 
@@ -227,8 +236,10 @@ void Keeper::look_after(Kept& kept, Thread& thread)
         link.unattend();
     }
     try {
-        if (engine_.progress(link, true))
+        if (engine_.progress(link, true)) {
             kept.worked = now;
+            worked_ = true;
+        }
     } catch (const std::exception& error) { // for want of memory
         link.close(error.what());
     }

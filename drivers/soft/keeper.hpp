@@ -62,6 +62,7 @@ class Keeper {
     std::atomic<int> waiting_ = 0; // for the mutex, to which the thread would otherwise always come first
     std::map<std::uint64_t, Kept> kept_;
     std::uint64_t next_ = 1;
+    bool worked_ = false; // for any link, this time round
     std::unique_ptr<Thread> thread_;
 };
 

@@ -145,13 +145,20 @@ class SoftListener final : public Listener {
             Clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, std::chrono::milliseconds{24h * 365});
         const std::unique_lock turn{mutex_, until};
         while (turn && adapter_->is_here()) {
-            take_in(most_silent);
+            if (askers_.size() < most_silent)
+                take_in(most_silent);
             hear_silent();
             if (!askers_.empty()) {
                 Asker asker = std::move(askers_.front());
                 askers_.pop_front();
                 return std::make_unique<SoftRequest>(adapter_, pd_, std::move(asker));
             }
+            if (std::exchange(full_, false))
+                throw Error{EMFILE,
+                            {.trouble = Trouble::internal,
+                             .what = "taking a connection at " + address(),
+                             .limit = "there is no descriptor or memory for it",
+                             .remedy = "raise the limit on open files (ulimit -n)"}};
             if (Clock::now() >= until)
                 break;
             sleep(until);
@@ -171,8 +178,10 @@ class SoftListener final : public Listener {
     {
         for (; most != 0; --most) {
             hca::Descriptor socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-            if (!socket.valid())
+            if (!socket.valid()) {
+                full_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
                 return;
+            }
             const ucred peer = peer_of(socket.get());
             if (!may_meet(peer)) {
                 tell_refusal(socket.get(), "only processes of one user, or root, connect");
@@ -233,6 +242,7 @@ class SoftListener final : public Listener {
     std::timed_mutex mutex_; // guards what follows
     std::deque<Silent> silent_;
     std::deque<Asker> askers_;
+    bool full_ = false; // no descriptor for another
 };
 
 bool bind_to(const hca::Descriptor& socket, std::uint16_t port)

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
+
 namespace mrz::soft {
 namespace {
 
@@ -192,6 +194,8 @@ class SoftQueuePair final : public LinkableQueuePair {
             if (got < wanted)
                 break;
         }
+        if (link_)
+            give_way(filled != 0);
         return filled;
     }
 
@@ -202,11 +206,21 @@ class SoftQueuePair final : public LinkableQueuePair {
     }
 
   private:
+    // Whoever polls in vain may be keeping the peer from the very CPU that it needs: where there are fewer CPUs than
+    // threads that poll, an answer would take until the scheduler's next turn, which is milliseconds.
+    void give_way(bool found) noexcept
+    {
+        static constexpr std::uint32_t in_vain = 64;
+        const std::uint32_t polls = found ? 0 : in_vain_.load(std::memory_order_relaxed) + 1;
+        in_vain_.store(polls, std::memory_order_relaxed);
+        if (polls != 0 && polls % in_vain == 0)
+            ::sched_yield();
+    }
     // What a child of fork() posted would be written into the rings that are its parent's.
     void check_here(const char* what) const
     {
         if (link_ && !adapter_->is_here())
-            refuse(Trouble::invalid, EINVAL, what, "the connection is the parent's of this process",
+            refuse(Trouble::unsupported, ENOTSUP, what, "the connection is the parent's of this process",
                    "connect in the process that is to use it");
     }
     void bring_up(std::uint32_t peer, std::shared_ptr<hca::Link> link, const char* what)
@@ -280,6 +294,7 @@ class SoftQueuePair final : public LinkableQueuePair {
     std::shared_ptr<hca::Link> link_; // none within the process
     std::mutex connecting_;
     std::atomic<std::uint32_t> receives_ = 0; // posted and not yet polled
+    std::atomic<std::uint32_t> in_vain_ = 0;  // polls in a row
 };
 
 } // namespace

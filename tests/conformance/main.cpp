@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The suite as any program of GoogleTest, or with --table as tables of what happened.
+#include "peer.hpp"
 #include "report.hpp"
 
 #include <gmock/gmock.h>
@@ -27,6 +28,8 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv)
 {
+    if (argc == 3 && std::string_view{argv[1]} == "--peer") // see Peer
+        return mrz::test::run_peer(argv[2]);
     testing::InitGoogleMock(&argc, argv);
     const bool wants_table =
         std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view{word} == "--table"; });
