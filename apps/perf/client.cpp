@@ -47,6 +47,9 @@ class Client {
             begin(report_);
             begun_ = true;
             const Place place{domain_, options_.settings, lines, channel, options_.patience.silence};
+            if (options_.refusals)
+                report_.trials =
+                    try_refusals(domain_, lines.all(), options_.settings.operation, options_.patience.silence);
             for (const std::size_t size : options_.sizes) {
                 measure_size(place, size);
                 const std::size_t count = options_.registrations.size();

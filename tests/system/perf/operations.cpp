@@ -164,6 +164,18 @@ TEST(Perf, ComparesWaysToRegisterByTurns)
     EXPECT_THAT(text.out, HasSubstr("Registering each time, by turns with the others in 3 rounds"));
 }
 
+TEST(Perf, SeesThatKeysRefuseWhatTheyMust)
+{
+    PerfServer server;
+    for (const std::string operation : {"write", "read", "atomic"}) {
+        const auto json = measured(server, {"--refusals", "--op", operation});
+        ASSERT_EQ(json["refusals"].size(), 7U);
+        for (const auto& one : json["refusals"])
+            EXPECT_TRUE(one["as_wanted"]) << operation << ": " << one;
+        EXPECT_EQ(json["refusals"].back()["ended_with"], "success");
+    }
+}
+
 TEST(Perf, MovesTheSameBytesByTcp)
 {
     PerfServer server;
