@@ -147,6 +147,9 @@ void Watcher::work() noexcept
         if (all[2].revents != 0)
             break;
     }
+    // Read, and not only seen: what the destructor did before it rang is over.
+    std::uint64_t rung = 0;
+    [[maybe_unused]] const auto got = ::read(bell_.get(), &rung, sizeof rung);
     // Who waits still goes on now. Not after the thread's end, at which its stack is discarded: it would wait for
     // itself, were that under watch still.
     userfault_.forget();
