@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -41,7 +43,7 @@ std::uint64_t pinned(pid_t process)
 
 class PerfOnRxe : public testing::TestWithParam<std::string> {
   protected:
-    PerfServer server;
+    PerfServer server{{"--memory", "8M"}};
 };
 
 TEST_P(PerfOnRxe, MovesEveryByteInBothDirections)
@@ -68,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(All, PerfOnRxe, testing::Values("write", "read", "send"
 
 TEST(PerfOnRxeToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
 {
-    PerfServer server;
+    PerfServer server{{"--memory", "8M"}};
     for (const std::string operation : {"write", "read"}) {
         const auto json = measured(server, {"--refusals", "--op", operation});
         for (const auto& one : json["refusals"])
@@ -78,7 +80,7 @@ TEST(PerfOnRxeToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
 
 TEST(PerfOnRxeToo, ComparesWaysToRegister)
 {
-    PerfServer server;
+    PerfServer server{{"--memory", "8M"}};
     const auto json = measured(
         server, {"--registration", "all", "-s", "4K", "-n", "100", "-t", "16", "--rounds", "1", "--memory", "1M"});
     ASSERT_EQ(json["results"].size(), 4U);
@@ -99,9 +101,10 @@ class PerfOnRxeKilled : public testing::TestWithParam<std::string> {
 
 TEST_P(PerfOnRxeKilled, ServerIsAnErrorOfItsClient)
 {
-    PerfServer server;
+    PerfServer server{{"--memory", "8M"}};
     Dialogue client{endless(server)};
     ASSERT_TRUE(client.hear("MsgRate", std::chrono::minutes{2})) << client.text();
+    ASSERT_TRUE(wait_until_busy(client.pid()));
     ::kill(server.program().pid(), SIGKILL);
     const ProgramResult result = client.wait(std::chrono::minutes{2});
     EXPECT_EQ(result.status, peer_status) << result.out;
@@ -109,7 +112,7 @@ TEST_P(PerfOnRxeKilled, ServerIsAnErrorOfItsClient)
 
 TEST_P(PerfOnRxeKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned)
 {
-    PerfServer server;
+    PerfServer server{{"--memory", "8M"}};
     const std::vector<std::string> small{"-n", "20", "-s", "4K", "--memory", "64K", "--verify"};
     static_cast<void>(measured(server, small));
     ASSERT_TRUE(server.program().hear("done", std::chrono::minutes{1}));
@@ -117,6 +120,7 @@ TEST_P(PerfOnRxeKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned
     {
         Dialogue client{endless(server)};
         ASSERT_TRUE(client.hear("MsgRate", std::chrono::minutes{2})) << client.text();
+        ASSERT_TRUE(wait_until_busy(client.pid()));
         EXPECT_GT(pinned(server.program().pid()), before);
         ::kill(client.pid(), SIGKILL);
     }

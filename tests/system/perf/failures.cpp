@@ -49,16 +49,15 @@ std::uint64_t kept_in_place(pid_t process)
     return sum;
 }
 
-//! A client whose operations are under way: the server has said so.
+//! A client whose operations are under way.
 class BusyClient {
   public:
     BusyClient(PerfServer& server, const std::vector<std::string>& options)
         : program{client_command(server, with(endless, options))}
     {
         EXPECT_TRUE(server.program().hear("queue pairs")) << server.program().text();
-        if (options.empty() || options.back() != "--json") {
-            EXPECT_TRUE(program.hear("MsgRate")) << program.text();
-        }
+        EXPECT_TRUE(program.hear("MsgRate")) << program.text();
+        EXPECT_TRUE(wait_until_busy(program.pid()));
     }
 
     Dialogue program;
