@@ -45,7 +45,11 @@ class Client {
         try {
             enter(channel, lines);
             begin(report_);
+            begun_ = true;
             const Place place{domain_, options_.settings, lines, channel, options_.patience.silence};
+            if (options_.refusals)
+                report_.trials =
+                    try_refusals(domain_, lines.all(), options_.settings.operation, options_.patience.silence);
             for (const std::size_t size : options_.sizes) {
                 measure_size(place, size);
                 const std::size_t count = options_.registrations.size();
@@ -58,6 +62,12 @@ class Client {
                     compare_tcp(channel, report_.rows.back());
             }
             channel.send("bye");
+        } catch (const app::Interrupted& failure) {
+            channel.tell_failure(failure);
+            lines.disconnect();
+            if (!begun_)
+                throw;
+            report_.interrupted = true;
         } catch (const std::exception& failure) {
             channel.tell_failure(failure);
             lines.disconnect();
@@ -151,6 +161,7 @@ class Client {
     const std::string address_;
     Domain domain_;
     ClientReport report_;
+    bool begun_ = false; //!< Results are to be printed, however few.
     std::mt19937_64 random_{1};
 };
 

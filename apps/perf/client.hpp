@@ -3,6 +3,7 @@
 //! The end that says what is measured.
 #pragma once
 
+#include "refusals.hpp"
 #include "session.hpp"
 #include "tcp.hpp"
 
@@ -27,6 +28,7 @@ struct ClientOptions {
     std::chrono::milliseconds duration{}; //!< If operations is 0.
     unsigned rounds = 1;
     bool compare_tcp = false;
+    bool refusals = false; //!< Try what keys must refuse, and measure nothing.
     Patience patience;
 };
 
@@ -48,6 +50,7 @@ struct ClientReport {
     bool frames = false;
     std::vector<Row> rows; //!< By size, and then by way to register.
     std::vector<TcpRow> tcp;
+    std::vector<Trial> trials; //!< Of ClientOptions::refusals.
     bool interrupted = false;
 };
 

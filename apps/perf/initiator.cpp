@@ -31,6 +31,17 @@ std::size_t Initiator::room() const noexcept
     return std::min(free, uses_.size() - static_cast<std::size_t>(begun_ % uses_.size()));
 }
 
+void Initiator::warm_up(std::size_t bytes)
+{
+    const std::size_t places = std::min(slots_.count(), bytes / slots_.stride());
+    for (std::size_t place = 0; place < places; ++place) {
+        uses_.front().memory = line_.local.subspan(place * slots_.stride(), slots_.size());
+        tier_->acquire(std::span{uses_}.first(1), 0);
+        tier_->release(0);
+    }
+    tier_->quiescent();
+}
+
 void Initiator::acquire(std::size_t count)
 {
     const auto first = static_cast<std::size_t>(begun_ % uses_.size());

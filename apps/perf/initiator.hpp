@@ -27,6 +27,9 @@ class Initiator {
     [[nodiscard]] bool takes_many() const noexcept { return tier_->takes_many(); }
     [[nodiscard]] std::size_t depth() const noexcept { return uses_.size(); }
 
+    //! Lets what keeps registrations make them, as it has in the long run: of the places that are used most, as many
+    //! as \p bytes hold. Before the first operation. Throws Error.
+    void warm_up(std::size_t bytes);
     //! Begins the next \p count, at most room(). Each has a completion of its own if \p signaled; else one in
     //! Settings::signal_every. Throws Error.
     void begin(std::size_t count, bool signaled = false);

@@ -19,8 +19,13 @@ std::vector<bool> touched(const Slots& slots, const LineUse& use, std::uint64_t 
         std::fill_n(set.begin(), std::min<std::uint64_t>(operations, slots.count()), true);
         return set;
     }
-    for (std::uint64_t n = 0; n < operations; ++n)
-        set[slots.of(n)] = true;
+    // However many a peer says that they were, all are found before long.
+    std::size_t left = slots.count();
+    for (std::uint64_t n = 0; n < operations && left > 0; ++n) {
+        const std::size_t slot = slots.of(n);
+        left -= set[slot] ? 0 : 1;
+        set[slot] = true;
+    }
     return set;
 }
 

@@ -9,10 +9,20 @@
 #include "common/standard_files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
 namespace mrz::perf {
 namespace {
+
+[[noreturn]] void throw_not_refused()
+{
+    throw Error{EBADMSG,
+                {.trouble = Trouble::data,
+                 .what = "trying what keys refuse",
+                 .limit = "not all ended as it must",
+                 .remedy = "report it, with the table and the server's device"}};
+}
 
 void run_client(const ClientOptions& options, Unit unit, bool json)
 {
@@ -30,6 +40,8 @@ void run_client(const ClientOptions& options, Unit unit, bool json)
         app::print_json(report_json(options, report));
     else
         app::print_text(tail_text(options, report));
+    if (!all_as_wanted(report.trials))
+        throw_not_refused();
 }
 
 void run(const Options& options)

@@ -44,6 +44,7 @@ struct Words {
     unsigned rounds = 0;
     bool verify = false;
     bool compare_tcp = false;
+    bool refusals = false;
     double timeout = 30;
     bool once = false;
     bool json = false;
@@ -154,6 +155,16 @@ ClientOptions client_of(const Words& words)
     }
     settings.cache = words.cache.empty() ? std::max<std::size_t>(settings.memory / 2, 4_KiB)
                                          : app::parse_size(words.cache, "--cache");
+    if (words.refusals) {
+        if (words.operation == Operation::send || words.latency || words.bidirectional)
+            refuse("--refusals is for the keys of writes, reads or atomic operations", "leave the others out");
+        options.refusals = true;
+        options.sizes.clear();
+        settings.threads = 1;
+        settings.queue_pairs = refusal_lines;
+        settings.largest = 8;
+        settings.memory = std::max<std::size_t>(64_KiB, page);
+    }
     check(settings);
     for (const std::size_t size : options.sizes)
         check({.size = size, .operations = options.operations, .duration = options.duration}, settings);
@@ -270,6 +281,8 @@ void add_client(CLI::App& app, Words& words)
         ->check(CLI::Range(1, 1000));
     command->add_flag("--verify", words.verify, "Compare the bytes, at both ends");
     command->add_flag("--compare-tcp", words.compare_tcp, "Move the same bytes by TCP, too");
+    command->add_flag("--refusals", words.refusals,
+                      "Measure nothing: try what the server's keys must refuse, and what they grant");
     command->add_flag("--report_gbits", words.gigabits, "Rates in Gb/sec");
     command->add_flag("--json", words.json, "Print one JSON object");
 }
@@ -286,6 +299,7 @@ Options parse_options(int argc, const char* const* argv)
     try {
         app.set_version_flag("--version", "mrz-perf " MRZ_VERSION);
         app.require_subcommand(1);
+        app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as getopt, and so perftest
         app.footer("See mrz-perf(1) for the tables, the JSON keys, the exit status and examples.");
         add_server(app, words);
         add_client(app, words);

@@ -158,7 +158,10 @@ std::string head_text(const ClientOptions& options, const ClientReport& report, 
     const Settings& settings = options.settings;
     std::string text{rule};
     text += fmt::format("                    {}{} {} Test\n", title(settings),
-                        settings.bidirectional ? " Bidirectional" : "", settings.latency ? "Latency" : "BW");
+                        settings.bidirectional ? " Bidirectional" : "",
+                        options.refusals   ? "Refusals"
+                        : settings.latency ? "Latency"
+                                           : "BW");
     text += fmt::format(" Device         : {} ({})\n", report.device, report.driver);
     text += fmt::format(" Server         : {}, device {} ({})\n", report.peer, report.server_device,
                         report.server_driver);
@@ -175,6 +178,8 @@ std::string head_text(const ClientOptions& options, const ClientReport& report, 
     if (settings.verify)
         text += " Data           : verified\n";
     text += rule;
+    if (options.refusals)
+        return text;
     text +=
         settings.latency
             ? " #bytes    #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    "
@@ -209,7 +214,7 @@ std::string rows_text(const ClientOptions& options, std::span<const Row> rows, U
 
 std::string tail_text(const ClientOptions& options, const ClientReport& report)
 {
-    std::string text{rule};
+    std::string text{options.refusals ? "" : rule};
     if (compares(options)) {
         text +=
             fmt::format("Registering each time, by turns with the others in {} rounds: how many times as fast they "
@@ -258,6 +263,7 @@ std::string tail_text(const ClientOptions& options, const ClientReport& report)
         }
         text += table.text();
     }
+    text += report.trials.empty() ? "" : to_text(report.trials);
     if (report.interrupted)
         text += "Interrupted: these are the results so far.\n";
     return text;
@@ -310,7 +316,8 @@ app::Json report_json(const ClientOptions& options, const ClientReport& report)
             {"settings", to_json(options.settings)},
             {"interrupted", report.interrupted},
             {"results", rows},
-            {"tcp", tcp}};
+            {"tcp", tcp},
+            {"refusals", to_json(report.trials)}};
 }
 
 } // namespace mrz::perf

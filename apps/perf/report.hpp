@@ -38,7 +38,7 @@ enum class Unit { mebibytes, gigabits };
 //! What is known before the first row, with the headings; of each size's rows, a line each.
 std::string head_text(const ClientOptions& options, const ClientReport& report, Unit unit);
 std::string rows_text(const ClientOptions& options, std::span<const Row> rows, Unit unit);
-//! What follows the last row: ratios, and TCP beside.
+//! What follows the last row: ratios, TCP beside, and what was tried.
 std::string tail_text(const ClientOptions& options, const ClientReport& report);
 app::Json report_json(const ClientOptions& options, const ClientReport& report);
 

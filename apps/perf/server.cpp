@@ -89,10 +89,12 @@ class Server {
         try {
             serve_session(*request, peer);
             app::say("{}: done", peer);
-        } catch (const Error& error) {
+        } catch (const app::Interrupted&) {
+            throw;
+        } catch (const std::exception& failure) { // whatever it is, others may fare better
             if (options_.once)
                 throw;
-            app::say("{}: {}", peer, error.what());
+            app::say("{}: {}", peer, failure.what());
         }
     }
 

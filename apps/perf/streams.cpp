@@ -43,8 +43,14 @@ Stream::Stream(Line& line, const LineUse& use, std::unique_ptr<Initiator> initia
       initiator_{std::move(initiator)}, shared_{shared}, received_before_{line.receiver ? line.receiver->received()
                                                                                         : 0}
 {
-    if (!line_.receiver || !use.is_target())
-        expected_ = 0; // what the other end does then is not seen here
+    if (!line_.receiver)
+        expected_ = 0;
+}
+
+void Stream::expect(std::uint64_t operations) noexcept
+{
+    if (line_.receiver) // else what the other end does is not seen here
+        expected_ = operations;
 }
 
 bool Stream::may_begin() const noexcept

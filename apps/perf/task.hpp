@@ -75,7 +75,7 @@ class Stream {
     //! Whether all has come, too, that the other end has begun.
     [[nodiscard]] bool ended() const noexcept;
     [[nodiscard]] bool under_way() const noexcept;
-    void expect(std::uint64_t operations) noexcept { expected_ = operations; }
+    void expect(std::uint64_t operations) noexcept;
     [[nodiscard]] Line& line() const noexcept { return line_; }
     [[nodiscard]] std::uint64_t begun() const noexcept { return initiator_ ? initiator_->begun() : 0; }
 

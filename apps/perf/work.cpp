@@ -42,7 +42,10 @@ std::unique_ptr<Initiator> Work::make_initiator(Line& line)
     auto tier = app::make_tier(
         use_.step.registration, domain_,
         {.memory = line.local, .lasting = options_.lasting, .depth = depth, .cache_bytes = use_.settings.cache});
-    return std::make_unique<Initiator>(line, use_, std::move(tier));
+    auto initiator = std::make_unique<Initiator>(line, use_, std::move(tier));
+    if (use_.step.registration == TierKind::temporary || use_.step.registration == TierKind::batch)
+        initiator->warm_up(use_.settings.cache);
+    return initiator;
 }
 
 void Work::start()

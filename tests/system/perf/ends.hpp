@@ -7,11 +7,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace mrz::test {
@@ -72,6 +77,37 @@ inline std::vector<std::string> client_command(const PerfServer& server, const s
                                    "--device",     perf_device(), "--timeout", "20"};
     words.insert(words.end(), options.begin(), options.end());
     return words;
+}
+
+//! Ticks of the clock that a process has had a processor for.
+inline long processor_ticks(pid_t process)
+{
+    std::ifstream file{"/proc/" + std::to_string(process) + "/stat"};
+    std::string text;
+    std::getline(file, text);
+    std::istringstream fields{text.substr(std::min(text.rfind(')') + 1, text.size()))}; // the third field on
+    std::string skipped;
+    for (int i = 0; i < 11; ++i)
+        fields >> skipped;
+    long user = 0;
+    long system = 0;
+    fields >> user >> system;
+    return user + system;
+}
+
+//! Waits until operations of a client are under way, which never waits for them without a processor. \return false if
+//! none are.
+inline bool wait_until_busy(pid_t client)
+{
+    constexpr long enough = 10;
+    const long before = processor_ticks(client);
+    for (const auto deadline = std::chrono::steady_clock::now() + 2 * patience;
+         processor_ticks(client) < before + enough;) {
+        if (std::chrono::steady_clock::now() > deadline)
+            return false;
+        std::this_thread::yield();
+    }
+    return true;
 }
 
 //! Runs a client to its end.

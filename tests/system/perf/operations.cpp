@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,8 +18,9 @@ nlohmann::json measured(const PerfServer& server, std::vector<std::string> optio
 {
     options.emplace_back("--json");
     const ProgramResult result = run_client(server, options);
-    EXPECT_EQ(result.status, 0) << result.out;
-    return result.status == 0 ? printed_object(result.out) : nlohmann::json::object();
+    if (result.status != 0)
+        throw std::runtime_error{"status " + std::to_string(result.status) + ": " + result.out};
+    return printed_object(result.out);
 }
 
 class PerfOperation : public testing::TestWithParam<std::tuple<std::string, bool>> {
@@ -160,6 +162,18 @@ TEST(Perf, ComparesWaysToRegisterByTurns)
     EXPECT_DOUBLE_EQ(json["results"][0]["times_first"]["median"].get<double>(), 1);
     const ProgramResult text = run_client(server, words);
     EXPECT_THAT(text.out, HasSubstr("Registering each time, by turns with the others in 3 rounds"));
+}
+
+TEST(Perf, SeesThatKeysRefuseWhatTheyMust)
+{
+    PerfServer server;
+    for (const std::string operation : {"write", "read", "atomic"}) {
+        const auto json = measured(server, {"--refusals", "--op", operation});
+        ASSERT_EQ(json["refusals"].size(), 7U);
+        for (const auto& one : json["refusals"])
+            EXPECT_TRUE(one["as_wanted"]) << operation << ": " << one;
+        EXPECT_EQ(json["refusals"].back()["ended_with"], "success");
+    }
 }
 
 TEST(Perf, MovesTheSameBytesByTcp)

@@ -101,6 +101,8 @@ TEST(PerfOptions, ThatContradictEachOtherAreRefused)
         {"-s", "2M", "--memory", "1M"},
         {"--memory", "5000"},
         {"--registration", "never"},
+        {"--refusals", "--op", "send"},
+        {"--refusals", "-b"},
         {"--compare-tcp", "--latency"},
         {"--compare-tcp", "-b"},
         {"-Q", "129"}, // more than are under way
