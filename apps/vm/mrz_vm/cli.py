@@ -62,6 +62,8 @@ def parser(version):
     fetch = commands.add_parser("fetch", parents=[common], help="fetch kernels into the cache, and do nothing else",
                                 description="Fetches kernels from the mirror that this machine's apt uses.")
     fetch.add_argument("--kernel", choices=kernels, action="append", help="which one (default: all)")
+    fetch.add_argument("--headers", action="store_true", help="and what building modules takes")
+    fetch.add_argument("--siw", action="store_true", help="and the siw driver, built")
 
     build = commands.add_parser("build-module", parents=[common], help="build kernel modules for a guest",
                                 description="Builds the kernel modules of a folder with a Kbuild file, in that folder, "
@@ -128,6 +130,16 @@ def refuse_hidden(path, what):
             raise Failure(f"{what}, {path}, cannot be seen in the guest, which has a {folder} of its own")
 
 
+def fetch_all(options):
+    kept = cache.Cache(options.cache)
+    for version in options.kernel or sorted(kernel.SUITES):
+        kernel.have(kept, version)
+        if options.headers:
+            headers.have(kept, version)
+        if options.siw:
+            headers.siw(kept, version)
+
+
 def run_program(options):
     # A file has a path, and a name has none.
     modules = tuple(os.path.abspath(name) if "/" in name else name for name in options.module)
@@ -169,8 +181,7 @@ def main(words=None, version="(not installed)"):
         signal.signal(number, on_signal)
     try:
         if options.command == "fetch":
-            for version_wanted in options.kernel or sorted(kernel.SUITES):
-                kernel.have(cache.Cache(options.cache), version_wanted)
+            fetch_all(options)
             return 0
         if options.command == "build-module":
             headers.build_module(cache.Cache(options.cache), options.kernel, options.folder)

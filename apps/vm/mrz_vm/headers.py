@@ -33,9 +33,9 @@ class Headers:
 
     def build(self, folder, *variables):
         """Builds the modules of `folder`, which has a Kbuild file or a makefile. Raises Failure."""
-        for name in ("make", "gcc-12"):
-            tool(name, name)
-        output_of([tool("make", "make"), "-C", str(self.tree), f"M={folder}", *variables, "modules"],
+        # What debuggers would like to know of types takes another program (pahole).
+        output_of([tool("make", "make"), "-C", str(self.tree), f"M={folder}", f"CC={tool('gcc-12', 'gcc-12')}",
+                   "CONFIG_DEBUG_INFO_BTF_MODULES=", *variables, "modules"],
                   f"building the modules in {folder}", text=True)
 
 

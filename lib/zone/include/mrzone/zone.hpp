@@ -150,7 +150,8 @@ class MRZ_API Arena {
     //! arena is nearly full, is a zone's to have a key for, or to be sent in two pieces; invalid (EBADF) once closed.
     [[nodiscard]] const Region& region(const Domain& domain, const void* address, std::size_t length) const;
     //! Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the
-    //! arena is closed. Doing so again does nothing. On a bus of virtual devices DPDK does not tell whether a driver
+    //! arena is closed. Doing so again does nothing. A device under VFIO knows the arenas that are built while its port
+    //! is there in any case: then this tells whether that was refused. On a bus of virtual devices DPDK does not tell whether a driver
     //! did anything, so the answer there is nothing_to_map.
     //! Throws Error, and then nothing is mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP)
     //! where the bus or its kernel driver maps no memory; unsupported with the errno of any other refusal; permission
