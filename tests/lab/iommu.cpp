@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -109,7 +110,7 @@ std::vector<Piece> pieces_in(const std::vector<std::string>& lines, const std::b
             std::sscanf(line.c_str() + at, "iova=%lx - %lx paddr=%lx size=%lu", &piece.iova, &last, &piece.frame,
                         &piece.length) != 4)
             continue;
-        if (piece.iova >= begin && piece.iova < begin + length)
+        if (piece.iova >= begin && piece.iova - begin < length)
             pieces.push_back(piece);
     }
     return pieces;
@@ -180,6 +181,53 @@ TEST_F(BehindAnIommu, AnArenaIsMappedInAsFewPiecesAsPlanned)
         // And nothing is left of it, nor said by DPDK.
         const std::byte* const begin = arena.windows()[0].address();
         const std::size_t length = arena.windows()[0].length();
+        trace.clear();
+        testing::internal::CaptureStderr();
+        arena.close();
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+        EXPECT_EQ(unmapped_in(trace.lines(), begin, length), length);
+    });
+}
+
+TEST_F(BehindAnIommu, AnArenaInModePaIsMappedWhereItLies)
+{
+    in_child([this] {
+        const Eal eal{{"--in-memory", "-a", port_, "-m", "8", "--iova-mode=pa"}};
+        scramble_pool(2_MiB);
+        KernelTrace trace{{"iommu/map", "iommu/unmap"}};
+        Arena arena = Arena::build("data", {.size = 16_MiB, .surplus = Surplus::pool(0)});
+        EXPECT_EQ(arena.map_for(0), PortMapping::mapped);
+        std::vector<Piece> planned = pieces_of(0, arena.windows()[0].frames());
+        for (Piece& piece : planned)
+            piece.iova = piece.frame;
+        EXPECT_THAT(pieces_in(trace.lines(), nullptr, std::numeric_limits<std::size_t>::max()),
+                    ElementsAreArray(planned));
+        trace.clear();
+        testing::internal::CaptureStderr();
+        arena.close();
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+        EXPECT_EQ(unmapped_in(trace.lines(), nullptr, std::numeric_limits<std::size_t>::max()),
+                  16_MiB + Window::header_size);
+    });
+}
+
+TEST_F(BehindAnIommu, AnArenaIsKnownToAPortThatComesLater)
+{
+    in_child([this] {
+        const Eal eal{{"--in-memory", "-a", "0000:00:1e.7", "-m", "8", "--iova-mode=va"}};
+        Arena arena = Arena::build("data", {.size = 4_MiB});
+        const Window& window = arena.windows()[0];
+        const KernelTrace trace{{"iommu/map", "iommu/unmap"}};
+        ASSERT_EQ(rte_dev_probe(port_.c_str()), 0);
+        EXPECT_EQ(arena.map_for(0), PortMapping::mapped);
+        EXPECT_EQ(arena.map_for(0), PortMapping::mapped);
+        std::size_t known = 0;
+        for (const Piece& piece : pieces_in(trace.lines(), window.address(), window.length()))
+            known += piece.length;
+        EXPECT_EQ(known, window.length());
+
+        const std::byte* const begin = window.address();
+        const std::size_t length = window.length();
         trace.clear();
         testing::internal::CaptureStderr();
         arena.close();

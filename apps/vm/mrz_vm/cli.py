@@ -195,12 +195,13 @@ def main(words=None, version="(not installed)"):
         print(f"mrz-vm: {failure}", file=sys.stderr, flush=True)
         report(options, failure.status.name.lower(), int(failure.status), str(failure))
         return int(failure.status)
-    except OSError as error:
-        print(f"mrz-vm: {error}", file=sys.stderr, flush=True)
-        return int(Status.FAILED)
     except Killed as killed:
         return 128 + killed.number
     except BrokenPipeError:
         # Nobody reads any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        print(f"mrz-vm: {error}", file=sys.stderr, flush=True)
+        report(options, "failed", int(Status.FAILED), str(error))
+        return int(Status.FAILED)

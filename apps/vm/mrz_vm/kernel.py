@@ -3,7 +3,6 @@
 
 import dataclasses
 import pathlib
-import shutil
 import sys
 import tempfile
 
@@ -56,7 +55,6 @@ def fetch(version, folder):
         if modules is None or len(images) != 1:
             raise missing(f"{package} has no kernel and modules where they are expected")
         (folder / "vmlinux").write_bytes(kernel_image.vmlinux(images[0].read_bytes()))
-        shutil.copy(next((plain / "boot").glob("config-*")), folder / "config")
         (folder / "lib").mkdir()
         modules.rename(folder / "lib/modules")
     release = Kernel(folder).release

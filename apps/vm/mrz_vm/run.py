@@ -2,7 +2,6 @@
 """Runs a guest, passes on what its program prints, and finds out how it ended."""
 
 import os
-import pathlib
 import selectors
 import shutil
 import socket

@@ -150,12 +150,12 @@ class MRZ_API Arena {
     //! arena is nearly full, is a zone's to have a key for, or to be sent in two pieces; invalid (EBADF) once closed.
     [[nodiscard]] const Region& region(const Domain& domain, const void* address, std::size_t length) const;
     //! Makes all windows, and those to come, known to the device of an Ethernet port (rte_dev_dma_map), until the
-    //! arena is closed. Doing so again does nothing. A device under VFIO knows the arenas that are built while its port
-    //! is there in any case: then this tells whether that was refused. On a bus of virtual devices DPDK does not tell whether a driver
-    //! did anything, so the answer there is nothing_to_map.
-    //! Throws Error, and then nothing is mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP)
-    //! where the bus or its kernel driver maps no memory; unsupported with the errno of any other refusal; permission
-    //! (EPERM) where the EAL's IOVAs are physical addresses, and hidden; invalid (EBADF) once closed.
+    //! arena is closed. Doing so again does nothing. A device under VFIO knows in any case what is built while its
+    //! port is there: for it this tells whether it was refused. On a bus of virtual devices DPDK does not tell
+    //! whether a driver did anything, so the answer there is nothing_to_map. Throws Error, and then nothing is
+    //! mapped: invalid (ENODEV) for a port that is not there; unsupported (ENOTSUP) where the bus or its kernel
+    //! driver maps no memory; unsupported with the errno of any other refusal; permission (EPERM) where the EAL's
+    //! IOVAs are physical addresses, and hidden; invalid (EBADF) once closed.
     PortMapping map_for(std::uint16_t port);
     //! What one key over each window's block costs, and why: Plan::explain(), a line a window. Throws as make_plan().
     [[nodiscard]] std::string explain(const Limits& limits) const;
