@@ -71,7 +71,7 @@ constexpr WcOpcode completion_opcode(SendOpcode opcode) noexcept
 enum class SendFlags : std::uint8_t {
     none = 0,
     //! Begin after every earlier read and atomic operation of the queue has ended. Between two queue pairs of one
-    //! engine that is so anyway: one work request ends before the next begins.
+    //! engine that is so anyway: one work request ends before the next begins. Over a link several are under way.
     fence = 1 << 0,
     signaled = 1 << 1,  //!< Makes a completion even if it succeeds.
     solicited = 1 << 2, //!< The peer's completion is one that a solicited-only notification waits for.
