@@ -92,7 +92,8 @@ bool RingReader::wakes_writer() noexcept
 {
     const std::uint64_t read = read_.load(std::memory_order_relaxed);
     control_.read.store(read, std::memory_order_seq_cst);
-    return control_.writer_sleeps.load(std::memory_order_seq_cst) != 0 && written_ - read <= size_ / 2 &&
+    return control_.writer_sleeps.load(std::memory_order_seq_cst) != 0 &&
+           control_.written.load(std::memory_order_relaxed) - read <= size_ / 2 &&
            control_.writer_sleeps.exchange(0) != 0;
 }
 

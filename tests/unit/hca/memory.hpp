@@ -97,8 +97,14 @@ struct Pages {
     }
     void fill(MadeUpMemory& memory, std::uint8_t first) const
     {
-        for (std::uint64_t i = 0; i < length; ++i)
-            memory.at(dma(start + i)) = static_cast<std::byte>(first + i * 7 + i / 256);
+        for (std::uint64_t i = 0; i < length;) {
+            const std::uint64_t page_end = (((start + i) >> shift) + 1) << shift;
+            for (std::byte& byte :
+                 memory.memory(dma(start + i), std::min(page_end - start - i, length - i), Direction::write)) {
+                byte = static_cast<std::byte>(first + i * 7 + i / 256);
+                ++i;
+            }
+        }
     }
     [[nodiscard]] std::vector<std::byte> bytes(MadeUpMemory& memory) const
     {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A link that several threads work for at once, and one that ends under load.
+#include "linked.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace mrz;
+using namespace mrz::hca;
+using namespace std::chrono_literals;
+
+namespace {
+
+//! Real clocks, since threads wait for each other.
+class WireThreads : public LinkedTest {
+  protected:
+    void SetUp() override { connect(); }
+
+    //! Keeps a link as drivers/soft does: works, sleeps while there is nothing to do, is woken.
+    class Keeper {
+      public:
+        explicit Keeper(End& end) : end_{end}, thread_{[this] { work(); }} {}
+        Keeper(const Keeper&) = delete;
+        Keeper& operator=(const Keeper&) = delete;
+        ~Keeper()
+        {
+            stop_ = true;
+            thread_.join();
+        }
+
+      private:
+        void work()
+        {
+            while (!stop_) {
+                end_.link->hear();
+                end_.hca.progress(*end_.link, true);
+                std::this_thread::yield();
+            }
+        }
+        End& end_;
+        std::atomic<bool> stop_ = false;
+        std::thread thread_;
+    };
+
+    //! Keeps requests under way until \p count have ended, or one fails; returns how many succeeded.
+    static std::uint64_t run(End& from, const End& to, std::uint64_t count)
+    {
+        std::uint64_t posted = 0;
+        std::uint64_t ended = 0;
+        const auto deadline = std::chrono::steady_clock::now() + 60s;
+        while (ended < count && std::chrono::steady_clock::now() < deadline) {
+            for (; posted < count && posted - ended < 32; ++posted) {
+                static constexpr std::array opcodes = {SendOpcode::rdma_write, SendOpcode::rdma_read};
+                if (from.post(opcodes[posted % 2], from.sge(posted % 64 * 1000, 20'000), to, 200'000 + posted % 50,
+                              posted) != 0)
+                    break;
+            }
+            from.hca.progress(*from.link);
+            for (const Completion& completion : from.completions()) {
+                if (completion.status != WcStatus::success)
+                    return ended;
+                ++ended;
+            }
+        }
+        return ended;
+    }
+};
+
+} // namespace
+
+TEST_F(WireThreads, PollersAndKeepersOfBothEndsShareTheWork)
+{
+    const Keeper near_keeper{near};
+    const Keeper far_keeper{far};
+    std::thread other{[this] { EXPECT_EQ(run(far, near, 2000), 2000u); }};
+    EXPECT_EQ(run(near, far, 2000), 2000u);
+    other.join();
+}
+
+TEST_F(WireThreads, KeysComeAndGoUnderLoad)
+{
+    const Keeper far_keeper{far};
+    std::atomic<bool> stop = false;
+    std::thread commands{[&] {
+        while (!stop) {
+            const Mkey key = far.hca.create_mkey(far.pages.spec(far.pd, KeyRights::remote_write));
+            const Mkey again = far.hca.reissue_mkey(key);
+            far.hca.destroy_mkey(again);
+        }
+    }};
+    EXPECT_EQ(run(near, far, 2000), 2000u);
+    stop = true;
+    commands.join();
+}
+
+TEST_F(WireThreads, ALinkThatEndsUnderLoadEndsAllThatIsUnderWay)
+{
+    const Keeper near_keeper{near};
+    const Keeper far_keeper{far};
+    std::thread end{[this] {
+        while (far.hca.counters().bytes == 0 && near.hca.counters().bytes < 5'000'000)
+            std::this_thread::yield();
+        far.link->close("enough");
+    }};
+    EXPECT_LT(run(near, far, 1'000'000), 1'000'000u);
+    end.join();
+    EXPECT_EQ(near.qp->state(), QpState::err);
+}
+
+TEST_F(WireThreads, QueuePairsAreDestroyedUnderLoad)
+{
+    const Keeper near_keeper{near};
+    const Keeper far_keeper{far};
+    std::thread end{[this] {
+        while (near.hca.counters().bytes < 2'000'000)
+            std::this_thread::yield();
+        far.hca.destroy_qp(far.qp);
+    }};
+    EXPECT_LT(run(near, far, 1'000'000), 1'000'000u);
+    end.join();
+}
