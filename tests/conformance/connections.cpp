@@ -38,6 +38,7 @@ class Connections : public Conformance {
         ConnectOptions result;
         result.queue_pair = {.send_requests = 64, .receive_requests = 64, .segments = 4, .inline_bytes = 64};
         result.private_data = std::as_bytes(std::span{said});
+        result.timeout = 60s; // an emulator's, on a busy machine
         return result;
     }
     void connect(int receives = 0)

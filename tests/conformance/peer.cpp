@@ -64,6 +64,7 @@ class Commands {
         ConnectOptions options;
         options.queue_pair = {.send_requests = 64, .receive_requests = 64, .segments = 4, .inline_bytes = 64};
         options.private_data = std::as_bytes(std::span{said});
+        options.timeout = 60s; // an emulator's, on a busy machine
         return options;
     }
     std::string joined(std::unique_ptr<Connection> connection)
@@ -75,7 +76,7 @@ class Commands {
     }
     std::unique_ptr<ConnectionRequest> request()
     {
-        auto request = listener_->wait(20s);
+        auto request = listener_->wait(60s);
         if (!request)
             throw std::runtime_error{"nobody connected"};
         return request;
@@ -191,7 +192,7 @@ class Commands {
     }
     std::string wait_lost(std::istringstream& /*words*/)
     {
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        const auto deadline = std::chrono::steady_clock::now() + 60s;
         while (connection_->connected()) {
             if (std::chrono::steady_clock::now() > deadline)
                 throw std::runtime_error{"still connected"};

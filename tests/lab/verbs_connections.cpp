@@ -26,6 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
+constexpr std::chrono::milliseconds patience = 60s; // an emulator's, on a busy machine
+
 std::span<const std::byte> bytes_of(const std::string& text)
 {
     return std::as_bytes(std::span{text});
@@ -80,7 +82,8 @@ class VerbsConnections : public testing::Test {
         std::unique_ptr<Connection> far;
     };
     //! The near one asked, the far one accepted.
-    Both connect(const std::string& at = "", const ConnectOptions& options = {}, const ConnectOptions& answer = {})
+    Both connect(const std::string& at = "", const ConnectOptions& options = {.timeout = patience},
+                 const ConnectOptions& answer = {.timeout = patience})
     {
         const auto listener = domain->listen(at);
         auto asking = std::async(std::launch::async, [&] { return domain->connect(listener->address(), options); });
@@ -120,7 +123,8 @@ TEST_F(VerbsConnections, RefuseAddressesThatAreNoneOrAnothers)
     const Error unknown = refusal([&] { static_cast<void>(domain->listen("192.0.2.1:7")); });
     EXPECT_EQ(unknown.error_number(), EHOSTUNREACH) << unknown.what();
     EXPECT_EQ(unknown.cause().trouble, Trouble::unsupported);
-    const Error unreachable = refusal([&] { static_cast<void>(domain->connect("192.0.2.1:7")); });
+    const Error unreachable =
+        refusal([&] { static_cast<void>(domain->connect("192.0.2.1:7", {.timeout = patience})); });
     EXPECT_EQ(unreachable.error_number(), EHOSTUNREACH) << unreachable.what();
 }
 
@@ -128,7 +132,8 @@ TEST_F(VerbsConnections, CarryDataAndWhatTheTwoSaidBefore)
 {
     const std::string question(56, 'q');
     const std::string answer(56, 'a');
-    const Both both = connect("", {.private_data = bytes_of(question)}, {.private_data = bytes_of(answer)});
+    const Both both = connect("", {.private_data = bytes_of(question), .timeout = patience},
+                              {.private_data = bytes_of(answer), .timeout = patience});
     ASSERT_TRUE(both.near && both.far);
     EXPECT_TRUE(both.near->connected());
     EXPECT_TRUE(both.far->connected());
@@ -156,7 +161,7 @@ TEST_F(VerbsConnections, AreRefusedWithTheReasonOfThePeer)
 {
     const auto listener = domain->listen("");
     auto asking = std::async(std::launch::async, [&] {
-        return refusal([&] { static_cast<void>(domain->connect(listener->address())); });
+        return refusal([&] { static_cast<void>(domain->connect(listener->address(), {.timeout = patience})); });
     });
     const auto request = listener->wait(60s);
     ASSERT_NE(request, nullptr);
@@ -165,19 +170,20 @@ TEST_F(VerbsConnections, AreRefusedWithTheReasonOfThePeer)
     EXPECT_EQ(refused.error_number(), ECONNREFUSED);
     EXPECT_EQ(refused.cause().trouble, Trouble::peer);
     EXPECT_THAT(refused.what(), HasSubstr("come back tomorrow"));
-    EXPECT_EQ(refusal([&] { static_cast<void>(request->accept({})); }).error_number(), EALREADY);
+    EXPECT_EQ(refusal([&] { static_cast<void>(request->accept({.timeout = patience})); }).error_number(), EALREADY);
 }
 
 TEST_F(VerbsConnections, AreRefusedWhereNobodyListensOrTakesThem)
 {
-    const Error nobody = refusal([&] { static_cast<void>(domain->connect("10.0.0.1:7477")); });
+    const Error nobody = refusal([&] { static_cast<void>(domain->connect("10.0.0.1:7477", {.timeout = patience})); });
     EXPECT_EQ(nobody.error_number(), ECONNREFUSED) << nobody.what();
     EXPECT_THAT(nobody.cause().limit, HasSubstr("nobody listens"));
 
     auto listener = domain->listen("");
     const std::string address = listener->address();
-    auto asking =
-        std::async(std::launch::async, [&] { return refusal([&] { static_cast<void>(domain->connect(address)); }); });
+    auto asking = std::async(std::launch::async, [&] {
+        return refusal([&] { static_cast<void>(domain->connect(address, {.timeout = patience})); });
+    });
     {
         const auto request = listener->wait(60s);
         ASSERT_NE(request, nullptr);
@@ -192,13 +198,14 @@ TEST_F(VerbsConnections, GiveUpOnAPeerThatDoesNotAnswer)
     EXPECT_EQ(late.error_number(), ETIMEDOUT) << late.what();
     EXPECT_EQ(late.cause().trouble, Trouble::peer);
     // The listener is none the worse for it.
-    auto asking = std::async(std::launch::async, [&] { return domain->connect(listener->address()); });
+    auto asking =
+        std::async(std::launch::async, [&] { return domain->connect(listener->address(), {.timeout = patience}); });
     std::unique_ptr<Connection> far;
     while (!far) {
         const auto request = listener->wait(60s);
         ASSERT_NE(request, nullptr);
         try {
-            far = request->accept({});
+            far = request->accept({.timeout = patience});
         } catch (const Error& error) {
             EXPECT_EQ(error.cause().trouble, Trouble::peer) << error.what(); // of the one that gave up
         }
@@ -238,7 +245,7 @@ TEST_F(VerbsConnections, EndWhenThePeerIsKilled)
         const Region region = own.register_memory(memory, Access::local_write | Access::remote_write);
         const RemoteRegion remote = region.remote();
         const auto packed = remote.pack();
-        const auto connection = own.connect(address, {.private_data = packed});
+        const auto connection = own.connect(address, {.private_data = packed, .timeout = patience});
         while (true)
             ::pause();
     });
@@ -249,7 +256,7 @@ TEST_F(VerbsConnections, EndWhenThePeerIsKilled)
     {
         const Region region = domain->register_memory(memory, Access::local_write);
         const Segment segment{region.iova(), 1 << 20, region.lkey()};
-        const auto connection = request->accept({}, [&](QueuePair& queue_pair) {
+        const auto connection = request->accept({.timeout = patience}, [&](QueuePair& queue_pair) {
             queue_pair.post_receive({.id = 1, .segments = {&segment, 1}});
         });
         SendRequest write{.id = 2,
