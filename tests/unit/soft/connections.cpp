@@ -156,8 +156,9 @@ TEST_F(SoftConnections, AStrangerWhoSaysNothingKeepsNobodyFromConnecting)
     std::vector<hca::Descriptor> silent;
     for (int i = 0; i < 100; ++i) {
         silent.push_back(stranger());
-        if (i % 20 == 19)
+        if (i % 20 == 19) {
             EXPECT_FALSE(listener->wait(0ms));
+        }
     }
     connect();
     EXPECT_TRUE(near->connected());
