@@ -42,9 +42,9 @@ ProgramResult run(const std::vector<std::string>& arguments)
 ProgramResult server_and_client(const std::string& server, const std::string& client)
 {
     return run({"/bin/sh", "-c",
-                "timeout 300 " + server +
+                "timeout 900 " + server +
                     " >/dev/null 2>&1 & server=$!\n" //
-                    "until timeout 300 " +
+                    "until timeout 900 " +
                     client +
                     "; do kill -0 $server || exit 1; done\n"
                     "wait $server"});
