@@ -101,7 +101,7 @@ void Channel::transmit(const std::string& text, std::chrono::milliseconds most)
             break;
         throw_if_lost();
         if (Clock::now() > deadline)
-            throw lost(ETIMEDOUT, "telling the other end something", "it does not take it");
+            throw lost(ETIMEDOUT, "telling the other end something", "it is silent, and does not take it");
     }
     spoken_ = Clock::now();
 }

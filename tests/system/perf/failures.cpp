@@ -137,7 +137,7 @@ TEST(Perf, InterruptedPrintsJsonThatSaysSo)
 TEST(Perf, OfAServerThatHangsEndsInTime)
 {
     PerfServer server;
-    BusyClient client{server, {"--timeout", "1"}};
+    BusyClient client{server, {"--timeout", "5"}};
     ::kill(server.program().pid(), SIGSTOP);
     const ProgramResult result = client.program.wait();
     ::kill(server.program().pid(), SIGCONT);
@@ -146,7 +146,7 @@ TEST(Perf, OfAServerThatHangsEndsInTime)
 
 TEST(Perf, OfAClientThatHangsEndsInTime)
 {
-    PerfServer server{{"--timeout", "1"}};
+    PerfServer server{{"--timeout", "5"}};
     BusyClient client{server, {}};
     ::kill(client.program.pid(), SIGSTOP);
     EXPECT_TRUE(server.program().hear("silent")) << server.program().text();
