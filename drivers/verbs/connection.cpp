@@ -78,6 +78,7 @@ class VerbsConnection final : public Connection {
     VerbsConnection(CmId id, const std::shared_ptr<Pd>& pd, const QueuePairOptions& options)
         : context_{pd->context()}, id_{std::move(id)}, queue_pair_{pd, options}
     {
+        queue_pair_.set_idle([this] { look(); });
     }
     VerbsConnection(const VerbsConnection&) = delete;
     VerbsConnection& operator=(const VerbsConnection&) = delete;
@@ -117,7 +118,6 @@ class VerbsConnection final : public Connection {
     void is_connected(std::vector<std::byte> private_data)
     {
         private_data_ = std::move(private_data);
-        queue_pair_.set_idle([this] { look(); });
         connected_ = true;
     }
 

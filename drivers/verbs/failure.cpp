@@ -107,10 +107,7 @@ Cause memory_cause(const RegistrationFacts& facts)
 {
     if (keys_ran_out(facts))
         return out_of_keys(facts);
-    if (!facts.locked.exempt && facts.locked.soft.value() && host::surely_beyond(facts.locked, facts.pinned_bytes))
-        return host::locked_memory_too_small(facts.locked, facts.pinned_bytes, naming(facts));
-    // What a group of another user id, or the pinned bytes themselves, leave unsaid: pinned_vm counts for the limit,
-    // and may have changed since.
+    // Even if it seems to fit: what is pinned may have changed since.
     if (!facts.locked.exempt && facts.locked.soft.value())
         return host::locked_memory_too_small(facts.locked, facts.pinned_bytes, naming(facts));
     return {.trouble = Trouble::internal,
