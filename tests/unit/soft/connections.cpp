@@ -156,8 +156,9 @@ TEST_F(SoftConnections, AStrangerWhoSaysNothingKeepsNobodyFromConnecting)
     std::vector<hca::Descriptor> silent;
     for (int i = 0; i < 100; ++i) {
         silent.push_back(stranger());
-        if (i % 20 == 19)
+        if (i % 20 == 19) {
             EXPECT_FALSE(listener->wait(0ms));
+        }
     }
     connect();
     EXPECT_TRUE(near->connected());
@@ -250,9 +251,6 @@ TEST_F(SoftConnections, AChildsCopiesDoNothing)
 
 TEST_F(SoftConnections, APeerWhoseChildKeepsTheSocketIsNoticedAllTheSame)
 {
-    adapter.reset();
-    device.reset();
-    domain.reset();
     const std::string address = listener->address();
     int held[2];
     ASSERT_EQ(::pipe(held), 0);
