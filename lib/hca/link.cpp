@@ -135,7 +135,14 @@ void Link::want_attention(std::uint32_t qpn)
 void Link::leave_work()
 {
     unfinished_.store(true);
-    if (!busy_.load() && wake_)
+    if (!busy_.load())
+        call_keeper();
+}
+
+void Link::call_keeper()
+{
+    // Attended, it is looked at by who polls, and else by the keeper, who is awake then.
+    if (wake_ && !attended_.load())
         wake_();
 }
 

@@ -28,8 +28,8 @@ bool Traffic::progress(Link& link, bool keeper)
         link.again_.store(false);
         worked = turn(link) || worked;
     }
-    if (!keeper && link.unfinished_.load() && link.wake_)
-        link.wake_();
+    if (!keeper && link.unfinished_.load())
+        link.call_keeper();
     return worked;
 }
 

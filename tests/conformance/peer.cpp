@@ -238,11 +238,13 @@ class Commands {
 
 } // namespace
 
-std::uint64_t sum_of(std::span<const std::byte> bytes)
+// What a peer wrote is ordered by a pipe between processes, which ThreadSanitizer does not see.
+__attribute__((no_sanitize_thread)) std::uint64_t sum_of(std::span<const std::byte> bytes)
 {
     std::uint64_t sum = 14695981039346656037ULL; // FNV-1a
-    for (const std::byte byte : bytes)
-        sum = (sum ^ std::to_integer<std::uint64_t>(byte)) * 1099511628211ULL;
+    const std::byte* const data = bytes.data();  // not through the span, whose functions are not exempt
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        sum = (sum ^ static_cast<std::uint64_t>(data[i])) * 1099511628211ULL;
     return sum;
 }
 

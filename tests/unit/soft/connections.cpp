@@ -251,9 +251,6 @@ TEST_F(SoftConnections, AChildsCopiesDoNothing)
 
 TEST_F(SoftConnections, APeerWhoseChildKeepsTheSocketIsNoticedAllTheSame)
 {
-    adapter.reset();
-    device.reset();
-    domain.reset();
     const std::string address = listener->address();
     int held[2];
     ASSERT_EQ(::pipe(held), 0);

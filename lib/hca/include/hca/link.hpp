@@ -88,6 +88,7 @@ class Link {
     [[nodiscard]] bool is_broken();
     //! Something is left to do, for whoever looks after the link.
     void leave_work();
+    void call_keeper();
     void end(std::string_view why, bool tell_peer);
 
     std::unique_ptr<Wire> wire_;
