@@ -245,9 +245,7 @@ void Keeper::look_after(Kept& kept, Thread& thread)
     }
     if (!link.open())
         thread.forget(kept);
-    if (link.ended())
-        kept.awake = false;
-    else if (now - kept.worked >= awake_after_work && link.sleep())
+    if (link.ended() || (now - kept.worked >= awake_after_work && link.sleep()))
         kept.awake = false;
 }
 

@@ -63,7 +63,8 @@ TEST_P(PerfOperation, RunsOnManyQueuePairsForATime)
     for (const auto& count : round["client"]["operations"])
         EXPECT_GT(count, 0);
     EXPECT_EQ(round["client"]["operations"].size(), 4U);
-    EXPECT_GE(round["client"]["seconds"], 0.2);
+    // From the first operation to the last completion within that time.
+    EXPECT_GT(round["client"]["seconds"], 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PerfOperation,
