@@ -256,7 +256,8 @@ int run_peer(const std::string& device)
             if (!commands)
                 commands.emplace(device);
             std::istringstream words{line};
-            std::cout << "ok " << commands->run(words) << std::endl;
+            const std::string said = commands->run(words); // before anything is written, since it may throw
+            std::cout << "ok " << said << std::endl;
         } catch (const Error& error) {
             std::cout << "error " << error.error_number() << ' ' << error.what() << std::endl;
         } catch (const std::exception& error) {
