@@ -300,8 +300,10 @@ TEST_P(Connections, AKeyThatWasIssuedAnewIsRefusedUnderItsOldValue)
         .opcode = Opcode::rdma_write, .segments = {&local, 1}, .remote_iova = far.iova, .rkey = far.rkey};
     peer->tell("reissue");
     const std::string answer = peer->any_answer();
-    if (answer.starts_with("error " + std::to_string(ENOTSUP)))
-        GTEST_SKIP() << "the driver does not choose keys";
+    if (answer.starts_with("error " + std::to_string(ENOTSUP))) { // the driver does not choose keys
+        EXPECT_EQ(run(write).status, WcStatus::success);
+        return;
+    }
     ASSERT_TRUE(answer.starts_with("ok ")) << answer;
     write.rkey = RKey{static_cast<std::uint32_t>(std::stoul(answer.substr(3)))};
     EXPECT_NE(write.rkey.value & 0xff, far.rkey.value & 0xff);
