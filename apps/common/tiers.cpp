@@ -55,7 +55,7 @@ class Leasing : public Tier {
         : leases_(options.depth), cache_{domain,
                                          {.bytes = options.cache_bytes,
                                           .keys = keys_for(options),
-                                          .merge_up_to = merge_up_to_for(options)}}
+                                          .merge_up_to = options.merge_up_to}}
     {
     }
 
@@ -83,12 +83,6 @@ class Leasing : public Tier {
 
   private:
     //! As many as the bytes may be: these are what is compared.
-    //! Uses that are under way hold whole regions: merged ones hold no more than half of the budget together, or
-    //! there would be no room for the next.
-    static std::size_t merge_up_to_for(const TierOptions& options)
-    {
-        return std::min<std::size_t>(options.cache_bytes / 2 / std::max<std::size_t>(options.depth, 1), 2_MiB);
-    }
     static std::size_t keys_for(const TierOptions& options)
     {
         return std::clamp<std::size_t>(options.cache_bytes / 4_KiB, 64, 1u << 20);

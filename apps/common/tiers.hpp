@@ -62,9 +62,10 @@ class Tier {
 
 struct TierOptions {
     std::span<std::byte> memory = {};
-    bool lasting = false;        //!< Of RegionOptions: the memory is an arena's.
-    std::size_t depth = 1;       //!< The most uses at a time; their numbers are less.
-    std::size_t cache_bytes = 0; //!< Budget of a cache.
+    bool lasting = false;                           //!< Of RegionOptions: the memory is an arena's.
+    std::size_t depth = 1;                          //!< The most uses at a time; their numbers are less.
+    std::size_t cache_bytes = 0;                    //!< Budget of a cache.
+    std::size_t merge_up_to = std::size_t{2} << 20; //!< As CacheOptions'.
 };
 //! Throws Error.
 std::unique_ptr<Tier> make_tier(TierKind kind, const Domain& domain, const TierOptions& options);

@@ -39,9 +39,15 @@ Work::~Work()
 std::unique_ptr<Initiator> Work::make_initiator(Line& line)
 {
     const std::size_t depth = std::min<std::size_t>(use_.settings.depth, use_.slots().count());
-    auto tier = app::make_tier(
-        use_.step.registration, domain_,
-        {.memory = line.local, .lasting = options_.lasting, .depth = depth, .cache_bytes = use_.settings.cache});
+    // Operations under way hold whole regions: merged ones hold no more than half of the budget together, or there
+    // would be no room for the next.
+    const std::size_t merge_up_to = std::min<std::size_t>(use_.settings.cache / 2 / depth, std::size_t{2} << 20);
+    auto tier = app::make_tier(use_.step.registration, domain_,
+                               {.memory = line.local,
+                                .lasting = options_.lasting,
+                                .depth = depth,
+                                .cache_bytes = use_.settings.cache,
+                                .merge_up_to = merge_up_to});
     auto initiator = std::make_unique<Initiator>(line, use_, std::move(tier));
     if (use_.step.registration == TierKind::temporary || use_.step.registration == TierKind::batch)
         initiator->warm_up(use_.settings.cache);
