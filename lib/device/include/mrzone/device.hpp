@@ -282,7 +282,7 @@ class MRZ_API Listener {
 enum class DmaView {
     frames,            //!< Physical addresses.
     virtual_addresses, //!< Virtual addresses of this process, where a software adapter cannot learn or hold frames.
-    unknown,           //!< Physical addresses that this process may not see: a layout is the least that pages promise.
+    unknown, //!< Physical addresses that this process may not see: a layout is the least that pages promise.
 };
 
 //! A protection domain of a device: keys work with the queue pairs of the same domain only.
