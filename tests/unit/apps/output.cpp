@@ -30,9 +30,9 @@ int status_of(const std::function<void()>& work)
 TEST(ExitStatus, SaysWhatKindOfTroubleItWas)
 {
     const std::pair<Trouble, int> table[] = {
-        {Trouble::internal, 1},      {Trouble::invalid, 2},    {Trouble::hugepages, 3},
-        {Trouble::locked_memory, 4}, {Trouble::permission, 5}, {Trouble::cgroup, 6},
-        {Trouble::unsupported, 7},   {Trouble::busy, 8},       {Trouble::data, 9}, {Trouble::peer, 10},
+        {Trouble::internal, 1},   {Trouble::invalid, 2}, {Trouble::hugepages, 3},   {Trouble::locked_memory, 4},
+        {Trouble::permission, 5}, {Trouble::cgroup, 6},  {Trouble::unsupported, 7}, {Trouble::busy, 8},
+        {Trouble::data, 9},       {Trouble::peer, 10},
     };
     for (const auto& [trouble, status] : table)
         EXPECT_EQ(status_of([kind = trouble] { throw_trouble(kind); }), status);
