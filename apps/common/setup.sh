@@ -18,7 +18,7 @@ build_packages=(
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev)
 # For guests that mrz-vm boots, and what the tests run in them.
 lab_packages=(
-    qemu-system-x86 busybox-static zstd kmod make gcc-12 libelf1
+    qemu-system-x86 busybox-static zstd xz-utils kmod make gcc-12 libelf1
     ibverbs-utils rdmacm-utils perftest
 )
 ci_packages=(clang-format clang-tidy git shellcheck)

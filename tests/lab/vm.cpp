@@ -136,6 +136,26 @@ TEST_F(Vm, GivesBackWhatAProgramPrintsWritesAndReturns)
     EXPECT_EQ(text_of(folder_ / "outcome"), "{\"outcome\": \"exited\", \"status\": 7}\n");
 }
 
+TEST_F(Vm, JoinsTwoNetworkNamespaces)
+{
+    const ProgramResult result = run({"--netns"}, {"sh", "-c", R"(
+ip netns exec mrz1 python3 -c '
+import socket
+connection, peer = socket.create_server(("10.1.0.2", 7)).accept()
+connection.sendall(b"hello " + peer[0].encode())' &
+exec ip netns exec mrz0 python3 -c '
+import socket, time
+while True:
+    try:
+        print(socket.create_connection(("10.1.0.2", 7)).makefile().read())
+        break
+    except ConnectionRefusedError:  # not yet
+        time.sleep(0.1)')"});
+    EXPECT_A_GUEST(result);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.out, "hello 10.1.0.1\n");
+}
+
 TEST_F(Vm, TellsOfAProgramThatASignalEnded)
 {
     const ProgramResult result = run({}, {"sh", "-c", "kill -9 $$"});

@@ -141,6 +141,8 @@ def fetch_all(options):
 
 
 def run_program(options):
+    if options.outcome:
+        options.outcome.write_text("", encoding="utf-8")  # one of an earlier run would be believed
     # A file has a path, and a name has none.
     modules = tuple(os.path.abspath(name) if "/" in name else name for name in options.module)
     guest = Guest(kernel=options.kernel, memory=options.memory, cpus=options.cpus, nodes=options.nodes,
@@ -162,7 +164,10 @@ def run_program(options):
 def report(options, outcome, status, message=None):
     if getattr(options, "outcome", None):
         told = {"outcome": outcome, "status": status} | ({"message": message} if message else {})
-        options.outcome.write_text(json.dumps(told) + "\n", encoding="utf-8")
+        try:
+            options.outcome.write_text(json.dumps(told) + "\n", encoding="utf-8")
+        except OSError as error:
+            print(f"mrz-vm: {options.outcome} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
 class Killed(BaseException):
@@ -175,7 +180,7 @@ def on_signal(number, _):
     raise Killed(number)
 
 
-def main(words=None, version="(not installed)"):
+def main(version, words=None):
     options = arguments(sys.argv[1:] if words is None else words, version)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)

@@ -27,11 +27,6 @@ class Archive:
         self.folder(path.rpartition("/")[0])
         self._add(path, stat.S_IFREG | (0o755 if executable else 0o644), content)
 
-    def link(self, path, target):
-        """Adds a symbolic link."""
-        self.folder(path.rpartition("/")[0])
-        self._add(path, stat.S_IFLNK | 0o777, target.encode())
-
     def bytes(self):
         return b"".join(self._parts) + entry(0, TRAILER, 0, b"")
 

@@ -3,10 +3,9 @@
 
 import lzma
 import pathlib
-import subprocess
 
 from mrz_vm.outcome import Failure
-from mrz_vm.tools import tool
+from mrz_vm.tools import output_of, tool
 
 
 def name_of(path):
@@ -46,5 +45,5 @@ def content(path):
         case ".xz":
             return lzma.decompress(data)
         case ".zst":
-            return subprocess.run([tool("zstd", "zstd"), "-dc"], input=data, capture_output=True, check=True).stdout
+            return output_of([tool("zstd", "zstd"), "-dc"], f"unpacking {path.name}", input=data)
     raise Failure(f"{path} is packed in a way that is not known here")

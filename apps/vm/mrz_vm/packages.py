@@ -5,10 +5,9 @@ the machine's packages nor its lists change, and no root is needed."""
 import os
 import pathlib
 import re
-import subprocess
 
-from mrz_vm.outcome import Failure, Status, missing
-from mrz_vm.tools import tool
+from mrz_vm.outcome import Status, missing
+from mrz_vm.tools import output_of, tool
 
 KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 CONFIGURATION = """
@@ -30,10 +29,7 @@ Acquire::Retries "3";
 
 def run(command, what, **options):
     """Nothing that fails in here is a mistake of the user's: the machine cannot have the package."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options)
-    if done.returncode != 0:
-        raise Failure(f"{what}: {' '.join(done.stderr.split())}", Status.MISSING)
-    return done.stdout
+    return output_of(command, what, Status.MISSING, text=True, **options)
 
 
 def mirror(targets, codename):
@@ -62,7 +58,7 @@ class Packages:
     def _configure(self, suites):
         codename = codename_of(pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))
         listed = run([self._apt_get, "indextargets", "--format", "$(RELEASE)|$(CODENAME)|$(REPO_URI)",
-                      "Created-By: Packages"], "apt-get cannot tell this machine's package sources")
+                      "Created-By: Packages"], "asking apt for this machine's package sources")
         main, security = mirror(listed, codename), mirror(listed, f"{codename}-security")
         if main is None:
             raise missing(f"this machine's apt has no source for Debian's {codename}, from whose mirror kernels come")
@@ -80,7 +76,7 @@ class Packages:
             # apt would drop its rights, and then not get into a folder that is the user's own.
             configuration += 'APT::Sandbox::User "root";\n'
         (self.folder / "apt.conf").write_text(configuration, encoding="utf-8")
-        self._apt("update", "--error-on=any", what="the lists of packages cannot be fetched")
+        self._apt("update", "--error-on=any", what="fetching the lists of packages")
 
     def _apt(self, *arguments, what, program=None, **options):
         return run([program or self._apt_get, "-c", str(self.folder / "apt.conf"), "-q", *arguments], what, **options)
@@ -88,7 +84,7 @@ class Packages:
     def dependency(self, package, pattern):
         """The package that `package` depends on whose name matches."""
         shown = self._apt("depends", package, program=tool("apt-cache", "apt"),
-                          what=f"apt knows nothing of {package}")
+                          what=f"asking apt for {package}")
         found = re.search(rf"Depends: ({pattern})\s*$", shown, re.MULTILINE)
         if not found:
             raise missing(f"{package} depends on no package like {pattern}")
@@ -98,13 +94,14 @@ class Packages:
         """The .deb file of a package, whose checksums apt has compared; the newest, or of one version."""
         place = self.folder / "packages" / package
         place.mkdir()
-        self._apt("download", package if version is None else f"{package}={version}", cwd=place, what=f"{package} cannot be fetched")
+        self._apt("download", package if version is None else f"{package}={version}", cwd=place,
+                  what=f"fetching {package}")
         return next(place.glob("*.deb"))
 
 
 def unpack(package, folder):
-    run([tool("dpkg-deb", "dpkg"), "--extract", str(package), str(folder)], f"{package.name} cannot be unpacked")
+    run([tool("dpkg-deb", "dpkg"), "--extract", str(package), str(folder)], f"unpacking {package.name}")
 
 
 def version_of(package):
-    return run([tool("dpkg-deb", "dpkg"), "--field", str(package), "Version"], f"{package.name} cannot be read").strip()
+    return run([tool("dpkg-deb", "dpkg"), "--field", str(package), "Version"], f"reading {package.name}").strip()

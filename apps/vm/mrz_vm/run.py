@@ -5,6 +5,7 @@ import os
 import selectors
 import shutil
 import socket
+import subprocess
 import sys
 import time
 
@@ -14,7 +15,7 @@ from mrz_vm.run_folder import run_folder
 
 PANIC = "Kernel panic - not syncing"
 LAST_LINES = 25
-# Seconds that a guest which has said how its program ended has to turn itself off.
+# Seconds that a guest which has said how it ended has to turn itself off.
 FAREWELL = 30
 
 
@@ -34,6 +35,11 @@ class Progress:
         self.status = None
         self.failure = None
         self._rest = b""
+
+    @property
+    def ended(self):
+        """Whether it has told how the run ended, and has nothing left but to turn itself off."""
+        return self.status is not None or self.failure is not None
 
     def hear(self, data):
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -108,10 +114,21 @@ def attend(process, sockets, progress, deadline):
                     uses[key.fileobj](data)
                 else:
                     selector.unregister(key.fileobj)
-            if progress.status is not None:
+            if progress.ended:
                 deadline = min(deadline, time.monotonic() + FAREWELL)
-    process.wait()
+    try:
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return False
     return True
+
+
+def keep(console, place):
+    """It matters less than how the run ended, so that it cannot be kept is only said."""
+    try:
+        shutil.copyfile(console, place)
+    except OSError as error:
+        print(f"mrz-vm: {place} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
 def run(guest, job, kernel, siw, options):
@@ -126,7 +143,7 @@ def run(guest, job, kernel, siw, options):
             return boot(guest, job, kernel, siw, options, qemu, folder)
         finally:
             if options.console and console.exists():
-                shutil.copyfile(console, options.console)
+                keep(console, options.console)
 
 
 def boot(guest, job, kernel, siw, options, qemu, folder):
@@ -149,7 +166,7 @@ def boot(guest, job, kernel, siw, options, qemu, folder):
         process.wait()
         for end in ours:
             end.close()
-    if not in_time and progress.status is None:
+    if not in_time and not progress.ended:
         what = "the program had not ended" if progress.running else "the guest had not booted"
         raise Failure(f"{what} after {options.timeout} seconds", Status.TIMEOUT,
                       last_lines(said_on(console)))

@@ -31,10 +31,10 @@ def lock(path, how):
 
 
 def in_use(folder):
-    """Whether the process that made it lives: it holds a lock for as long."""
+    """Whether the process that made it lives, which holds a lock for as long, or takes the folder away itself."""
     try:
         os.close(lock(folder / "lock", fcntl.LOCK_EX | fcntl.LOCK_NB))
-    except BlockingIOError:
+    except (BlockingIOError, FileNotFoundError):
         return True
     return False
 

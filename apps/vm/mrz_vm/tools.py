@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from mrz_vm.outcome import Failure, missing
+from mrz_vm.outcome import Failure, Status, missing
 
 # Users without root often lack the last two.
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
@@ -19,11 +19,11 @@ def tool(name, package):
     return path
 
 
-def output_of(command, what, **options):
-    """Runs `command`, which `what` names in the error, and returns what it printed. Raises Failure."""
+def output_of(command, what, status=Status.FAILED, **options):
+    """Runs `command`, and returns what it printed. Raises Failure, with `status`, that `what` failed."""
     done = subprocess.run(command, stdin=None if "input" in options else subprocess.DEVNULL, capture_output=True,
                           check=False, **options)
     if done.returncode != 0:
         said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode(errors="replace")
-        raise Failure(f"{what} failed (status {done.returncode}): {' '.join(said.split())}")
+        raise Failure(f"{what} failed (status {done.returncode}): {' '.join(said.split())}", status)
     return done.stdout

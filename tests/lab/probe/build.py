@@ -24,8 +24,7 @@ def have(cache, version):
         with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as work:
             for name in SOURCES:
                 shutil.copy(HERE / name, work)
-            # What debuggers would like to know of types takes another program (pahole).
-            kernel.build(work, "CONFIG_DEBUG_INFO_BTF_MODULES=")
+            kernel.build(work)
             shutil.move(f"{work}/mrz_umem.ko", folder / "mrz_umem.ko")
 
     return cache.entry(f"probe-{kernel.release}-{text}", fill) / "mrz_umem.ko"
