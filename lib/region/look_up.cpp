@@ -13,7 +13,8 @@
 namespace mrz {
 namespace {
 
-constexpr std::size_t slots_size = MRZ_LOOKUP_SLOTS_ * sizeof(std::uint64_t);
+constexpr std::size_t most_slots = MRZ_LOOKUP_SLOTS_ - MRZ_LOOKUP_FIRST_SLOT_;
+constexpr std::size_t slots_size = most_slots * sizeof(std::uint64_t);
 constexpr std::uint64_t slot_size = std::uint64_t{1} << MRZ_LOOKUP_SLOT_SHIFT_;
 
 //! Beyond this somebody has forgotten a reader.
@@ -65,7 +66,7 @@ ViewMapping::ViewMapping()
                      .limit = std::string{"mmap: "} + std::strerror(errno),
                      .remedy = "check ulimit -v and vm.max_map_count"}};
     head_ = static_cast<mrz_lookup_head_*>(address);
-    head_->slot_count = has_slots ? MRZ_LOOKUP_SLOTS_ : 0;
+    head_->slot_count = has_slots ? most_slots : 0;
 }
 
 ViewMapping::~ViewMapping()
@@ -171,19 +172,24 @@ void LookUp::forget_memory(const Listing& listing) noexcept
 
 bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
 {
-    // The first slot's word might be 0, but no process has memory there.
-    if (!region.writable || slot_of(region.start) == 0 || ((region.start | region.end) & (slot_size - 1)) != 0 ||
-        slot_of(region.end) > view_.head().slot_count)
+    if (!region.writable || slot_of(region.start) < MRZ_LOOKUP_FIRST_SLOT_ ||
+        ((region.start | region.end) & (slot_size - 1)) != 0 ||
+        slot_of(region.end) > MRZ_LOOKUP_FIRST_SLOT_ + view_.head().slot_count)
         return false;
     // Whoever came first keeps them; the other is searched.
-    return std::all_of(view_.slots() + slot_of(region.start), view_.slots() + slot_of(region.end),
-                       [](std::uint64_t word) { return word == 0; });
+    return std::ranges::all_of(slots_of(region), [](std::uint64_t word) { return word == 0; });
+}
+
+std::span<std::uint64_t> LookUp::slots_of(const SearchedRegion& region) const noexcept
+{
+    return {view_.slots() + slot_of(region.start) - MRZ_LOOKUP_FIRST_SLOT_,
+            view_.slots() + slot_of(region.end) - MRZ_LOOKUP_FIRST_SLOT_};
 }
 
 void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcept
 {
-    for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
-        __atomic_store_n(&view_.slots()[slot], word, __ATOMIC_RELEASE);
+    for (std::uint64_t& slot : slots_of(region))
+        __atomic_store_n(&slot, word, __ATOMIC_RELEASE);
 }
 
 bool LookUp::is_gone(const SearchedRegion& region) const noexcept

@@ -127,6 +127,7 @@ class LookUp {
     //! Of what is searched takes out what is gone.
     void drop_gone() noexcept;
     [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) const noexcept;
+    [[nodiscard]] std::span<std::uint64_t> slots_of(const SearchedRegion& region) const noexcept;
     void set_slots(const SearchedRegion& region, std::uint64_t word) noexcept;
     //! Makes tables of what is searched now, and publishes them. Throws std::bad_alloc, and then nothing has changed.
     //! Only of what was searched after drop_gone(), with mutex_ held all the time.

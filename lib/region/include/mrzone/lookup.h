@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /** What this header knows of the library's insides: given, and checked, where a reader is made. */
-#define MRZ_LOOKUP_LAYOUT 1
+#define MRZ_LOOKUP_LAYOUT 2
 
 /** The key that work requests of the owner carry. */
 struct mrz_lkey {
@@ -47,6 +47,7 @@ typedef struct mrz_reader mrz_reader;
 enum {
     MRZ_LOOKUP_SLOT_SHIFT_ = 21,
     MRZ_LOOKUP_SLOTS_ = 1 << 26, /* The user's half of a 48-bit address space. */
+    MRZ_LOOKUP_FIRST_SLOT_ = 2,  /* There are none before, so that no range ends in slot 0. */
     MRZ_LOOKUP_TO_WRITE_ = 0,
     MRZ_LOOKUP_TO_READ_ = 1
 };
@@ -77,7 +78,7 @@ struct mrz_lookup_table_ {
  */
 struct mrz_lookup_head_ {
     const struct mrz_lookup_table_* tables[2]; /* By MRZ_LOOKUP_TO_…; NULL: nothing. */
-    uint64_t slot_count;                       /* Does not change. */
+    uint64_t slot_count;                       /* From the first on; does not change. */
     uint64_t unused[5];
 };
 
@@ -93,14 +94,18 @@ static inline const struct mrz_lookup_head_* mrz_lookup_head_of_(const uint64_t*
 /* The word of the slot where the region is that covers all the bytes; 0: none. */
 MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
 {
-    const uint64_t slot = address >> MRZ_LOOKUP_SLOT_SHIFT_;
+    const uint64_t first = (uint64_t)MRZ_LOOKUP_FIRST_SLOT_ << MRZ_LOOKUP_SLOT_SHIFT_;
+    const uint64_t slot = (address - first) >> MRZ_LOOKUP_SLOT_SHIFT_;
     /* No region is so long; from here on no sum and no shift loses a bit. Nothing is left of it for a uint32_t. */
     if (__builtin_expect(slot < mrz_lookup_head_of_(view)->slot_count && length >> 52 == 0, 1)) {
         /* One load, so that key and last slot belong together. */
         const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
         const uint64_t last = (address + length - 1) >> MRZ_LOOKUP_SLOT_SHIFT_;
-        if (__builtin_expect(last << 32 <= word, 1)) /* Or both are 0, which is nothing as well. */
+        if (__builtin_expect(last << 32 <= word, 1)) {
+            if (word == 0) /* Nothing ends before slot 1, as the compiler does not see. */
+                __builtin_unreachable();
             return word;
+        }
     }
     return 0;
 }
