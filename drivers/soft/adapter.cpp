@@ -7,20 +7,11 @@
 #include <cstring>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include <unistd.h>
 
 namespace mrz::soft {
 namespace {
-
-bool frames_can_be_read()
-{
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    std::vector<std::byte> touched(2 * page, std::byte{1});
-    const auto inside = (reinterpret_cast<std::uintptr_t>(touched.data()) + page - 1) / page * page;
-    return !read_frames(reinterpret_cast<const void*>(inside), page, PageShift::of(page)).hidden;
-}
 
 DmaView choose_view(const Pinner& pinner)
 {

@@ -3,6 +3,7 @@
 
 #include "address.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -21,14 +22,10 @@ class SoftConnection final : public Connection {
     SoftConnection(std::shared_ptr<Adapter> adapter, std::unique_ptr<LinkableQueuePair> queue_pair,
                    std::unique_ptr<hca::Wire> wire, const Greeting& greeting, std::string peer)
         : adapter_{std::move(adapter)}, said_{greeting.data().begin(), greeting.data().end()}, peer_{std::move(peer)},
-          link_{adapter_->keeper().add(std::move(wire))}, queue_pair_{std::move(queue_pair)}
+          queue_pair_{std::move(queue_pair)}, link_{adapter_->keeper().add(std::move(wire), [&](const auto& link) {
+              queue_pair_->join(link, greeting.qpn);
+          })}
     {
-        try {
-            queue_pair_->join(link_, greeting.qpn);
-        } catch (...) {
-            adapter_->keeper().remove(link_);
-            throw;
-        }
     }
     SoftConnection(const SoftConnection&) = delete;
     SoftConnection& operator=(const SoftConnection&) = delete;
@@ -61,13 +58,13 @@ class SoftConnection final : public Connection {
     std::shared_ptr<Adapter> adapter_;
     std::vector<std::byte> said_;
     std::string peer_;
-    std::shared_ptr<hca::Link> link_;
     std::unique_ptr<LinkableQueuePair> queue_pair_;
+    std::shared_ptr<hca::Link> link_;
 };
 
-hca::Descriptor reach(std::uint16_t port, const std::string& what, Clock::time_point until)
+FileDescriptor reach(std::uint16_t port, const std::string& what, Clock::time_point until)
 {
-    hca::Descriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+    FileDescriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
     if (!socket.valid())
         throw Error{errno,
                     {.trouble = Trouble::internal,
@@ -110,14 +107,7 @@ std::unique_ptr<LinkableQueuePair> prepare(const std::shared_ptr<Adapter>& adapt
                                            const ConnectOptions& options,
                                            const std::function<void(QueuePair&)>& before, const std::string& what)
 {
-    if (options.private_data.size() > most_private_data)
-        throw Error{EINVAL,
-                    {.trouble = Trouble::invalid,
-                     .what = what,
-                     .limit = "bytes of private data",
-                     .present = most_private_data,
-                     .need = options.private_data.size(),
-                     .remedy = "say less, and send the rest when it is connected"}};
+    check_private_data(options.private_data, what);
     std::unique_ptr<LinkableQueuePair> queue_pair = create_queue_pair(adapter, pd, options.queue_pair);
     if (before)
         before(*queue_pair);
@@ -135,11 +125,12 @@ std::unique_ptr<Connection> connect(std::shared_ptr<Adapter> adapter, hca::Pd pd
                                     const ConnectOptions& options, const std::function<void(QueuePair&)>& before)
 {
     const std::string what = "connecting to " + std::string{address};
-    const Clock::time_point until = Clock::now() + options.timeout;
+    const Clock::time_point until = deadline_after(options.timeout);
     const std::uint16_t port = port_of(address, false, what);
     std::unique_ptr<LinkableQueuePair> queue_pair = prepare(adapter, pd, options, before, what);
-    hca::Descriptor socket = reach(port, what, until);
+    // First, so that nothing keeps it silent once it has connected.
     hca::WireMemory memory = hca::WireMemory::make();
+    FileDescriptor socket = reach(port, what, until);
     if (!send(socket.get(), make_greeting(Greeting::ask, queue_pair->number(), options.private_data),
               memory.descriptor()))
         refuse_peer(ECONNRESET, what, std::string{"it hung up: "} + std::strerror(errno),

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
@@ -13,10 +12,7 @@ namespace mrz::soft {
 
 std::string Greeting::text() const
 {
-    std::string result{reinterpret_cast<const char*>(bytes.data()), length};
-    std::ranges::replace_if(
-        result, [](char c) { return c < ' ' || c > '~'; }, '?');
-    return result;
+    return printable({reinterpret_cast<const char*>(bytes.data()), length});
 }
 
 Greeting make_greeting(Greeting::Kind kind, std::uint32_t qpn, std::span<const std::byte> data)
@@ -75,7 +71,7 @@ Received receive(int socket)
             header->cmsg_len == CMSG_LEN(sizeof(int))) {
             int number = -1;
             std::memcpy(&number, CMSG_DATA(header), sizeof number);
-            received.memory = hca::Descriptor{number};
+            received.memory = FileDescriptor{number};
         }
     }
     received.result = Received::Result::nonsense;
@@ -105,6 +101,12 @@ bool may_meet(const ucred& peer) noexcept
 std::string describe(const ucred& peer)
 {
     return "process " + std::to_string(peer.pid) + " of user " + std::to_string(peer.uid);
+}
+
+std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds timeout)
+{
+    constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365}; // else the sum overflows
+    return std::chrono::steady_clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest);
 }
 
 bool wait_readable(int descriptor, std::chrono::steady_clock::time_point until)

@@ -10,10 +10,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include <sys/socket.h>
@@ -50,7 +48,7 @@ bool send(int socket, const Greeting& greeting, int memory = -1) noexcept;
 struct Received {
     enum class Result : std::uint8_t { nothing_yet, gone, nonsense, greeting } result = Result::nothing_yet;
     Greeting greeting;
-    hca::Descriptor memory; //!< If one came along.
+    FileDescriptor memory; //!< If one came along.
 };
 //! Never blocks.
 Received receive(int socket);
@@ -62,6 +60,8 @@ Received receive(int socket);
 //! "process 4711 of user 1000".
 [[nodiscard]] std::string describe(const ucred& peer);
 
+//! When \p timeout from now is over.
+std::chrono::steady_clock::time_point deadline_after(std::chrono::milliseconds timeout);
 //! Waits until a descriptor is readable or the time is over; false then.
 bool wait_readable(int descriptor, std::chrono::steady_clock::time_point until);
 

@@ -44,7 +44,7 @@ constexpr std::uint64_t bell_event = 0; // links' numbers begin with 1: number *
                            "control group)"}};
 }
 
-void ring(const hca::Descriptor& bell) noexcept
+void ring(const FileDescriptor& bell) noexcept
 {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto put = ::write(bell.get(), &one, sizeof one);
@@ -53,9 +53,8 @@ void ring(const hca::Descriptor& bell) noexcept
 } // namespace
 
 struct Keeper::Thread {
-    hca::Descriptor epoll{::epoll_create1(EPOLL_CLOEXEC)};
-    std::shared_ptr<hca::Descriptor> bell =
-        std::make_shared<hca::Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    FileDescriptor epoll{::epoll_create1(EPOLL_CLOEXEC)};
+    std::shared_ptr<FileDescriptor> bell = std::make_shared<FileDescriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     std::atomic<bool> stopping = false;
     std::thread thread;
 
@@ -88,18 +87,20 @@ Keeper::~Keeper()
         stop(std::move(thread_));
 }
 
-std::shared_ptr<hca::Link> Keeper::add(std::unique_ptr<hca::Wire> wire)
+std::shared_ptr<hca::Link> Keeper::add(std::unique_ptr<hca::Wire> wire,
+                                       const std::function<void(const std::shared_ptr<hca::Link>&)>& join)
 {
     const std::lock_guard life{life_};
     if (!thread_)
         start();
-    auto call = std::make_shared<Call>();
-    call->bell = thread_->bell;
-    auto link = std::make_shared<hca::Link>(std::move(wire), [call] {
-        call->rung.store(true);
-        ring(*call->bell);
-    });
     try {
+        auto call = std::make_shared<Call>();
+        call->bell = thread_->bell;
+        auto link = std::make_shared<hca::Link>(std::move(wire), [call] {
+            call->rung.store(true);
+            ring(*call->bell);
+        });
+        join(link);
         waiting_.fetch_add(1);
         const std::lock_guard lock{mutex_};
         waiting_.fetch_sub(1);
@@ -117,13 +118,13 @@ std::shared_ptr<hca::Link> Keeper::add(std::unique_ptr<hca::Wire> wire)
             kept_.erase(number);
             throw;
         }
+        ring(*call->bell);
+        return link;
     } catch (...) {
         if (kept_.empty())
             stop(std::move(thread_));
         throw;
     }
-    ring(*call->bell);
-    return link;
 }
 
 void Keeper::remove(const std::shared_ptr<hca::Link>& link) noexcept

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,8 +26,10 @@ class Keeper {
     Keeper& operator=(const Keeper&) = delete;
     ~Keeper(); //!< After its links.
 
-    //! Throws Error if there are no descriptors or threads to be had.
-    [[nodiscard]] std::shared_ptr<hca::Link> add(std::unique_ptr<hca::Wire> wire);
+    //! \p join is called with the link before anybody works for it. Throws Error if there are no descriptors or
+    //! threads to be had, and what \p join throws.
+    [[nodiscard]] std::shared_ptr<hca::Link> add(std::unique_ptr<hca::Wire> wire,
+                                                 const std::function<void(const std::shared_ptr<hca::Link>&)>& join);
     //! When it returns the thread has nothing to do with it any more.
     void remove(const std::shared_ptr<hca::Link>& link) noexcept;
 
@@ -34,7 +37,7 @@ class Keeper {
     using Clock = std::chrono::steady_clock;
     //! How a link calls the thread, from anywhere.
     struct Call {
-        std::shared_ptr<hca::Descriptor> bell;
+        std::shared_ptr<FileDescriptor> bell;
         std::atomic<bool> rung = true; // to be looked at as soon as it is there
     };
     struct Kept {

@@ -37,7 +37,7 @@ void tell_refusal(int socket, std::string_view why) noexcept
 
 //! A peer that asked.
 struct Asker {
-    hca::Descriptor socket;
+    FileDescriptor socket;
     hca::WireMemory memory;
     Greeting greeting;
 };
@@ -67,14 +67,14 @@ class SoftRequest final : public ConnectionRequest {
         // Until it has been told, the request can still be refused.
         std::unique_ptr<LinkableQueuePair> queue_pair = prepare(adapter_, pd_, options, before, what);
         const Greeting answer = make_greeting(Greeting::accept, queue_pair->number(), options.private_data);
-        answered_ = true;
-        hca::Descriptor told{::fcntl(socket(), F_DUPFD_CLOEXEC, 0)};
+        FileDescriptor told{::fcntl(socket(), F_DUPFD_CLOEXEC, 0)};
         if (!told.valid())
             throw Error{errno,
                         {.trouble = Trouble::internal,
                          .what = what,
                          .limit = std::string{"fcntl: "} + std::strerror(errno),
                          .remedy = "raise the limit on open files (ulimit -n)"}};
+        answered_ = true;
         std::unique_ptr<Connection> connection;
         try {
             auto wire = std::make_unique<hca::Wire>(std::move(asker_.socket), std::move(asker_.memory),
@@ -120,7 +120,7 @@ class SoftRequest final : public ConnectionRequest {
 
 class SoftListener final : public Listener {
   public:
-    SoftListener(std::shared_ptr<Adapter> adapter, hca::Pd pd, hca::Descriptor socket, std::uint16_t port)
+    SoftListener(std::shared_ptr<Adapter> adapter, hca::Pd pd, FileDescriptor socket, std::uint16_t port)
         : adapter_{std::move(adapter)}, pd_{pd}, socket_{std::move(socket)}, port_{port}
     {
     }
@@ -141,8 +141,7 @@ class SoftListener final : public Listener {
     [[nodiscard]] std::string address() const override { return "localhost:" + std::to_string(port_); }
     std::unique_ptr<ConnectionRequest> wait(std::chrono::milliseconds timeout) override
     {
-        const Clock::time_point until =
-            Clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, std::chrono::milliseconds{24h * 365});
+        const Clock::time_point until = deadline_after(timeout);
         // Tried again and again: ThreadSanitizer of g++ 12 does not know the call behind std::timed_mutex.
         std::unique_lock turn{mutex_, std::try_to_lock};
         while (!turn && Clock::now() < until) {
@@ -173,7 +172,7 @@ class SoftListener final : public Listener {
 
   private:
     struct Silent {
-        hca::Descriptor socket;
+        FileDescriptor socket;
         Clock::time_point until;
     };
 
@@ -182,7 +181,7 @@ class SoftListener final : public Listener {
     void take_in(std::size_t most)
     {
         for (; most != 0; --most) {
-            hca::Descriptor socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+            FileDescriptor socket{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
             if (!socket.valid()) {
                 full_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
                 return;
@@ -193,9 +192,11 @@ class SoftListener final : public Listener {
                 log(Severity::warning, "soft: refused " + describe(peer) + ", which is another user");
                 continue;
             }
-            // The one that has been silent longest makes room.
-            if (silent_.size() == most_silent)
+            // The one that has been silent longest makes room. It may have spoken since it was looked at.
+            if (silent_.size() == most_silent) {
+                static_cast<void>(hear(silent_.front()));
                 silent_.pop_front();
+            }
             silent_.push_back({std::move(socket), Clock::now() + longest_silence});
         }
     }
@@ -216,9 +217,12 @@ class SoftListener final : public Listener {
             return Clock::now() < silent.until;
         if (received.result == Received::Result::gone)
             return false;
-        if (received.result != Received::Result::greeting || received.greeting.kind != Greeting::ask ||
-            !received.memory.valid()) {
+        if (received.result != Received::Result::greeting || received.greeting.kind != Greeting::ask) {
             tell_refusal(silent.socket.get(), "this is mrzone of another version");
+            return false;
+        }
+        if (!received.memory.valid()) { // the kernel drops one that this process has no descriptor for
+            tell_refusal(silent.socket.get(), "no memory came along, or there is no descriptor left");
             return false;
         }
         try {
@@ -242,7 +246,7 @@ class SoftListener final : public Listener {
 
     std::shared_ptr<Adapter> adapter_;
     hca::Pd pd_;
-    hca::Descriptor socket_;
+    FileDescriptor socket_;
     std::uint16_t port_;
     std::mutex mutex_; // guards what follows
     std::deque<Silent> silent_;
@@ -250,7 +254,7 @@ class SoftListener final : public Listener {
     bool full_ = false; // no descriptor for another
 };
 
-bool bind_to(const hca::Descriptor& socket, std::uint16_t port)
+bool bind_to(const FileDescriptor& socket, std::uint16_t port)
 {
     const SocketAddress at = socket_address(port);
     return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at.address), at.length) == 0;
@@ -266,7 +270,7 @@ std::unique_ptr<Listener> listen(std::shared_ptr<Adapter> adapter, hca::Pd pd, s
                     {.trouble = trouble, .what = what, .limit = std::move(limit), .remedy = std::move(remedy)}};
     };
     std::uint16_t port = port_of(address, true, what);
-    hca::Descriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    FileDescriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (!socket.valid())
         fail(Trouble::internal, std::string{"socket: "} + std::strerror(errno),
              "raise the limit on open files (ulimit -n)");

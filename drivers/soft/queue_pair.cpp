@@ -36,13 +36,7 @@ void check_posted(int error, const char* what, std::uint64_t present)
     if (error == 0)
         return;
     if (error == ENOMEM)
-        throw Error{ENOMEM,
-                    {.trouble = Trouble::busy,
-                     .what = what,
-                     .limit = "the requests that may be outstanding",
-                     .present = present,
-                     .need = present + 1,
-                     .remedy = "poll completions first, or make the queue pair with more"}};
+        throw full_queue(what, present);
     refuse(Trouble::invalid, error, what,
            "the queue pair's state, its segments a request or its inline bytes do not allow it",
            "connect it first, and keep to its options");
@@ -251,22 +245,10 @@ class SoftQueuePair final : public LinkableQueuePair {
             sges.push_back({segment.iova, segment.length, segment.lkey});
         return sges;
     }
-    // No more than can be posted: what is too much is refused by its size.
     [[nodiscard]] std::vector<std::byte> copy(std::span<const Segment> segments) const
     {
-        std::uint64_t total = 0;
-        for (const Segment& segment : segments)
-            total += segment.length;
-        if (total > options_.inline_bytes)
-            throw Error{EINVAL,
-                        {.trouble = Trouble::invalid,
-                         .what = "posting " + std::to_string(total) + " bytes inline",
-                         .limit = "the queue pair's inline bytes",
-                         .present = options_.inline_bytes,
-                         .need = total,
-                         .remedy = "make the queue pair with more, or send from registered memory"}};
         std::vector<std::byte> bytes;
-        bytes.reserve(total);
+        bytes.reserve(inline_length(segments, options_.inline_bytes));
         for (const Segment& segment : segments) {
             const auto* const from = reinterpret_cast<const std::byte*>(segment.iova.value());
             bytes.insert(bytes.end(), from, from + segment.length);

@@ -16,25 +16,16 @@ namespace {
 constexpr int no_such_service = 8;
 constexpr int said_no = 28;
 
-std::string_view text_of(const std::vector<std::byte>& private_data)
+std::string_view text_of(std::span<const std::byte> private_data)
 {
     const std::string_view text{reinterpret_cast<const char*>(private_data.data()), private_data.size()};
     return text.substr(0, text.find('\0'));
 }
 
-// Another process's words, for a person's terminal.
-std::string printable(std::string_view text)
-{
-    std::string result{text};
-    std::ranges::replace_if(
-        result, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-    return result;
-}
-
 Error refusal(const CmEvent& event, std::string doing)
 {
     Cause cause{.trouble = Trouble::peer, .what = std::move(doing), .limit = {}, .remedy = {}};
-    const std::string_view said = text_of(event.private_data);
+    const std::string_view said = text_of(event.private_data());
     if (event.status == said_no || (event.status == -ECONNREFUSED && !said.empty())) {
         cause.limit = "the peer refused" + (said.empty() ? std::string{} : ": " + printable(said));
         cause.remedy = "see what it says, and ask it again";
@@ -92,20 +83,13 @@ std::optional<CmEvent> CmChannel::wait(Clock::time_point deadline)
         if (::rdma_get_cm_event(channel_, &told) == 0) {
             CmEvent event{.type = told->event, .status = told->status, .id = told->id};
             const rdma_conn_param& parameters = told->param.conn;
-            const auto* const said = static_cast<const std::byte*>(parameters.private_data);
-            std::exception_ptr failed;
-            try {
-                if (said != nullptr)
-                    event.private_data.assign(said, said + parameters.private_data_len);
-            } catch (...) {
-                failed = std::current_exception();
+            if (const auto* const said = static_cast<const std::byte*>(parameters.private_data); said != nullptr) {
+                event.length = parameters.private_data_len;
+                std::copy_n(said, event.length, event.data.begin());
             }
             event.responder_resources = parameters.responder_resources;
             event.initiator_depth = parameters.initiator_depth;
-            event.rnr_retry = parameters.rnr_retry_count;
             ::rdma_ack_cm_event(told);
-            if (failed)
-                std::rethrow_exception(failed);
             return event;
         }
         if (errno != EAGAIN && errno != EINTR)

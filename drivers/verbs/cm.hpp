@@ -11,6 +11,7 @@
 
 #include <rdma/rdma_cma.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace mrz::verbs {
 
@@ -33,10 +33,12 @@ struct CmEvent {
     rdma_cm_event_type type = RDMA_CM_EVENT_ADDR_RESOLVED;
     int status = 0;
     rdma_cm_id* id = nullptr; //!< About whom; a new one of a request to connect.
-    std::vector<std::byte> private_data = {};
+    std::array<std::byte, 255> data = {};
+    std::uint8_t length = 0;
     std::uint8_t responder_resources = 0;
     std::uint8_t initiator_depth = 0;
-    std::uint8_t rnr_retry = 7;
+
+    [[nodiscard]] std::span<const std::byte> private_data() const noexcept { return std::span{data}.first(length); }
 };
 
 //! Where identifiers tell what happens to them.

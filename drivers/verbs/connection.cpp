@@ -6,25 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
 
 namespace mrz::verbs {
 namespace {
-
-void check(const ConnectOptions& options, const std::string& doing)
-{
-    if (options.private_data.size() > most_private_data)
-        throw Error{EINVAL,
-                    {.trouble = Trouble::invalid,
-                     .what = doing,
-                     .limit = "the bytes of private data",
-                     .present = most_private_data,
-                     .need = options.private_data.size(),
-                     .remedy = "say less now, and the rest once connected"}};
-}
 
 //! Moves a queue pair to a state with what the connection manager knows of the path, but for what is ours to choose.
 void modify(VerbsQueuePair& queue_pair, rdma_cm_id* id, ibv_qp_state state, std::uint8_t responder_resources,
@@ -53,11 +40,6 @@ void modify(VerbsQueuePair& queue_pair, rdma_cm_id* id, ibv_qp_state state, std:
     queue_pair.modify(attributes, mask, "connecting");
 }
 
-std::uint8_t fewest(int limit, int wanted)
-{
-    return static_cast<std::uint8_t>(std::clamp(std::min(limit, wanted), 0, 255));
-}
-
 rdma_conn_param parameters_of(const ConnectOptions& options, const VerbsQueuePair& queue_pair,
                               std::uint8_t responder_resources, std::uint8_t initiator_depth)
 {
@@ -73,6 +55,16 @@ rdma_conn_param parameters_of(const ConnectOptions& options, const VerbsQueuePai
     return parameters;
 }
 
+//! The event of one of these types; throws Error of what came in its place. \p doing is for that.
+CmEvent expect(const CmId& id, std::initializer_list<rdma_cm_event_type> types, Clock::time_point deadline,
+               const std::string& doing)
+{
+    auto event = id.channel().wait(deadline);
+    if (!event || std::ranges::find(types, event->type) == types.end() || event->status != 0)
+        throw peer_failure(event, doing);
+    return *std::move(event);
+}
+
 class VerbsConnection final : public Connection {
   public:
     VerbsConnection(CmId id, const std::shared_ptr<Pd>& pd, const QueuePairOptions& options)
@@ -82,11 +74,7 @@ class VerbsConnection final : public Connection {
     }
     VerbsConnection(const VerbsConnection&) = delete;
     VerbsConnection& operator=(const VerbsConnection&) = delete;
-    ~VerbsConnection() override
-    {
-        if (context_->is_ours())
-            disconnect();
-    }
+    ~VerbsConnection() override { disconnect(); }
 
     [[nodiscard]] QueuePair& queue_pair() noexcept override { return queue_pair_; }
     [[nodiscard]] std::span<const std::byte> private_data() const noexcept override { return private_data_; }
@@ -98,6 +86,8 @@ class VerbsConnection final : public Connection {
     }
     void disconnect() noexcept override
     {
+        if (!context_->is_ours())
+            return;
         const std::scoped_lock guard{mutex_};
         end();
     }
@@ -106,18 +96,9 @@ class VerbsConnection final : public Connection {
 
     [[nodiscard]] const CmId& id() const noexcept { return id_; }
     [[nodiscard]] VerbsQueuePair& verbs() noexcept { return queue_pair_; }
-    //! The event of that type; throws Error of what came in its place. \p doing is for that.
-    CmEvent expect(std::initializer_list<rdma_cm_event_type> types, Clock::time_point deadline,
-                   const std::string& doing) const
+    void is_connected(std::span<const std::byte> private_data)
     {
-        auto event = id_.channel().wait(deadline);
-        if (!event || std::ranges::find(types, event->type) == types.end() || event->status != 0)
-            throw peer_failure(event, doing);
-        return *std::move(event);
-    }
-    void is_connected(std::vector<std::byte> private_data)
-    {
-        private_data_ = std::move(private_data);
+        private_data_.assign(private_data.begin(), private_data.end());
         connected_ = true;
     }
 
@@ -173,14 +154,9 @@ int milliseconds_left(Clock::time_point deadline)
 void resolve_path(const CmId& id, const Context& context, SocketAddress to, Clock::time_point deadline,
                   const std::string& doing)
 {
-    const auto expect = [&](rdma_cm_event_type type) {
-        const auto event = id.channel().wait(deadline);
-        if (!event || event->type != type)
-            throw peer_failure(event, doing);
-    };
     if (::rdma_resolve_addr(id.get(), nullptr, to.get(), milliseconds_left(deadline)) != 0)
         throw cm_failure(errno, doing);
-    expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+    static_cast<void>(expect(id, {RDMA_CM_EVENT_ADDR_RESOLVED}, deadline, doing));
     if (!id.is_of(context))
         throw Error{
             EHOSTUNREACH,
@@ -193,7 +169,7 @@ void resolve_path(const CmId& id, const Context& context, SocketAddress to, Cloc
              .remedy = "open that device, or give an address that this one leads to"}};
     if (::rdma_resolve_route(id.get(), milliseconds_left(deadline)) != 0)
         throw cm_failure(errno, doing);
-    expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+    static_cast<void>(expect(id, {RDMA_CM_EVENT_ROUTE_RESOLVED}, deadline, doing));
 }
 
 //! Answers a request with a connection's queue pair.
@@ -203,8 +179,8 @@ void answer(VerbsConnection& connection, const Context& context, const CmEvent& 
 {
     const ibv_device_attr& limits = context.attributes().orig_attr;
     // As this side sees them: what the peer wants to read at a time, and what it stands.
-    const std::uint8_t responder_resources = fewest(limits.max_qp_rd_atom, request.responder_resources);
-    const std::uint8_t initiator_depth = fewest(limits.max_qp_init_rd_atom, request.initiator_depth);
+    const std::uint8_t responder_resources = at_most(limits.max_qp_rd_atom, request.responder_resources);
+    const std::uint8_t initiator_depth = at_most(limits.max_qp_init_rd_atom, request.initiator_depth);
     VerbsQueuePair& queue_pair = connection.verbs();
     rdma_cm_id* const cm = connection.id().get();
     modify(queue_pair, cm, IBV_QPS_INIT, responder_resources, initiator_depth);
@@ -217,9 +193,9 @@ void answer(VerbsConnection& connection, const Context& context, const CmEvent& 
     rdma_conn_param parameters = parameters_of(options, queue_pair, responder_resources, initiator_depth);
     if (::rdma_accept(cm, &parameters) != 0)
         throw cm_failure(errno, doing);
-    static_cast<void>(connection.expect({RDMA_CM_EVENT_ESTABLISHED}, deadline, doing));
+    static_cast<void>(expect(connection.id(), {RDMA_CM_EVENT_ESTABLISHED}, deadline, doing));
     queue_pair.is_ready();
-    connection.is_connected(request.private_data);
+    connection.is_connected(request.private_data());
 }
 
 } // namespace
@@ -229,7 +205,7 @@ std::unique_ptr<Connection> connect(const std::shared_ptr<Pd>& pd, std::string_v
 {
     const std::string doing = "connecting to " + std::string{address};
     const Clock::time_point deadline = deadline_after(options.timeout);
-    check(options, doing);
+    check_private_data(options.private_data, doing);
     const auto parsed = parse_address(address);
     if (!parsed || parsed->host.empty() || parsed->port == 0)
         throw Error{EINVAL,
@@ -242,8 +218,8 @@ std::unique_ptr<Connection> connect(const std::shared_ptr<Pd>& pd, std::string_v
     resolve_path(id, context, resolve(*parsed, doing), deadline, doing);
 
     const ibv_device_attr& limits = context.attributes().orig_attr;
-    const std::uint8_t responder_resources = fewest(limits.max_qp_rd_atom, 16);
-    const std::uint8_t initiator_depth = fewest(limits.max_qp_init_rd_atom, 16);
+    const std::uint8_t responder_resources = at_most(limits.max_qp_rd_atom, most_reads);
+    const std::uint8_t initiator_depth = at_most(limits.max_qp_init_rd_atom, most_reads);
     auto connection = std::make_unique<VerbsConnection>(std::move(id), pd, options.queue_pair);
     VerbsQueuePair& queue_pair = connection->verbs();
     rdma_cm_id* const cm = connection->id().get();
@@ -254,17 +230,18 @@ std::unique_ptr<Connection> connect(const std::shared_ptr<Pd>& pd, std::string_v
     if (::rdma_connect(cm, &parameters) != 0)
         throw cm_failure(errno, doing);
     // iWARP's driver connects the queue pair itself, so there it is established at once.
-    CmEvent answer = connection->expect({RDMA_CM_EVENT_CONNECT_RESPONSE, RDMA_CM_EVENT_ESTABLISHED}, deadline, doing);
+    const CmEvent answer =
+        expect(connection->id(), {RDMA_CM_EVENT_CONNECT_RESPONSE, RDMA_CM_EVENT_ESTABLISHED}, deadline, doing);
     if (answer.type == RDMA_CM_EVENT_CONNECT_RESPONSE) {
         modify(queue_pair, cm, IBV_QPS_RTR, responder_resources, initiator_depth);
-        // The peer may stand fewer reads at a time than this side.
-        const std::uint8_t depth = std::min(initiator_depth, answer.responder_resources);
+        // The peer may stand fewer reads at a time than this side; of an event both are as its receiver sees them.
+        const std::uint8_t depth = std::min(initiator_depth, answer.initiator_depth);
         modify(queue_pair, cm, IBV_QPS_RTS, responder_resources, depth);
         if (::rdma_establish(cm) != 0)
             throw cm_failure(errno, doing);
     }
     queue_pair.is_ready();
-    connection->is_connected(std::move(answer.private_data));
+    connection->is_connected(answer.private_data());
     return connection;
 }
 
@@ -273,7 +250,7 @@ std::unique_ptr<Connection> accept(const std::shared_ptr<Pd>& pd, CmId id, const
 {
     const std::string doing = "accepting " + id.peer();
     const Clock::time_point deadline = deadline_after(options.timeout);
-    check(options, doing);
+    check_private_data(options.private_data, doing);
     auto connection = std::make_unique<VerbsConnection>(std::move(id), pd, options.queue_pair);
     try {
         answer(*connection, *pd->context(), request, options, before, deadline, doing);

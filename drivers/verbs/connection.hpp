@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 
 namespace mrz::verbs {

@@ -12,7 +12,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace mrz::verbs {
 namespace {
@@ -46,10 +45,7 @@ class VerbsDomain final : public ProtectionDomain {
 //! constant added (limits.cpp). Decided when the device is opened, and said once where it is not to be had.
 DmaView choose_view(const Context& context)
 {
-    constexpr std::size_t page = 4096;
-    std::vector<std::byte> touched(2 * page, std::byte{1});
-    const auto inside = (reinterpret_cast<std::uintptr_t>(touched.data()) + page - 1) / page * page;
-    if (read_frames(reinterpret_cast<const void*>(inside), page, PageShift{12}).hidden) {
+    if (!frames_can_be_read()) {
         log_once(Severity::warning,
                  "verbs: frames cannot be read without CAP_SYS_ADMIN, so plans for device " + context.name() +
                      " count on nothing but whole pages: it may build fewer entries than they say");

@@ -37,7 +37,7 @@ class VerbsRequest final : public ConnectionRequest {
             reject(id_->get(), "the request was dropped");
     }
 
-    [[nodiscard]] std::span<const std::byte> private_data() const noexcept override { return event_.private_data; }
+    [[nodiscard]] std::span<const std::byte> private_data() const noexcept override { return event_.private_data(); }
     [[nodiscard]] std::string peer() const override { return peer_; }
     std::unique_ptr<Connection> accept(const ConnectOptions& options,
                                        const std::function<void(QueuePair&)>& before) override

@@ -116,6 +116,9 @@ std::optional<std::string> host_of(const Context& context)
 {
     std::optional<std::string> other;
     for (const ibv_gid_entry& entry : gids_of(context)) {
+        // No address of IP's, or of no use without a scope.
+        if (entry.gid_type == IBV_GID_TYPE_IB || is_link_local(entry.gid))
+            continue;
         if (auto ipv4 = ipv4_of(entry.gid))
             return ipv4;
         char text[INET6_ADDRSTRLEN];

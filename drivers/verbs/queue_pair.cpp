@@ -6,6 +6,7 @@
 #include "words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -25,21 +26,10 @@ constexpr std::uint64_t receive_bit = 1; // of a work request's id; the others a
         error, {.trouble = trouble, .what = std::move(what), .limit = std::move(limit), .remedy = std::move(remedy)}};
 }
 
-[[noreturn]] void refuse_full(const char* what, std::uint64_t most)
-{
-    throw Error{ENOMEM,
-                {.trouble = Trouble::busy,
-                 .what = what,
-                 .limit = "the requests that may be outstanding",
-                 .present = most,
-                 .need = most + 1,
-                 .remedy = "poll completions first, or make the queue pair with more"}};
-}
-
 void check_posted(int error, const char* what, std::uint64_t most)
 {
     if (error == ENOMEM)
-        refuse_full(what, most);
+        throw full_queue(what, most);
     if (error != 0)
         refuse(Trouble::invalid, error, what,
                std::string{"the device's library refuses the request: "} + std::strerror(error),
@@ -68,9 +58,22 @@ ibv_qp_init_attr_ex wanted(ibv_pd* pd, ibv_cq* queue, const QueuePairOptions& op
     return attributes;
 }
 
-std::uint8_t at_most(int limit, std::uint8_t wanted)
+//! Refuses what no device of that kind can be made with, before room is taken for it.
+const QueuePairOptions& checked(const QueuePairOptions& options, const Context& context)
 {
-    return static_cast<std::uint8_t>(std::clamp<int>(limit, 0, wanted));
+    if (options.rnr_retry > 7 || options.retry > 7)
+        refuse(Trouble::invalid, EINVAL, "creating a queue pair", "retries are 0 to 7", "choose fewer");
+    const int most = std::max(context.attributes().orig_attr.max_qp_wr, 0);
+    const std::uint32_t need = std::max(options.send_requests, options.receive_requests);
+    if (need > static_cast<std::uint32_t>(most))
+        throw Error{EINVAL,
+                    {.trouble = Trouble::unsupported,
+                     .what = "creating a queue pair of device " + context.name(),
+                     .limit = "the device's requests a queue (max_qp_wr of ibv_devinfo -v)",
+                     .present = static_cast<std::uint64_t>(most),
+                     .need = need,
+                     .remedy = "make it with fewer"}};
+    return options;
 }
 
 } // namespace
@@ -99,11 +102,9 @@ class VerbsQueuePair::Sges {
 };
 
 VerbsQueuePair::VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& options)
-    : pd_{std::move(pd)}, options_{options}, sends_{std::max(options.send_requests, 1U)},
+    : pd_{std::move(pd)}, options_{checked(options, *pd_->context())}, sends_{std::max(options.send_requests, 1U)},
       receives_{std::max(options.receive_requests, 1U)}
 {
-    if (options.rnr_retry > 7 || options.retry > 7)
-        refuse(Trouble::invalid, EINVAL, "creating a queue pair", "retries are 0 to 7", "choose fewer");
     const Context& context = *pd_->context();
     psn_ = std::random_device{}() & 0xffffff;
     const std::uint64_t completions = sends_.most() + receives_.most();
@@ -214,7 +215,7 @@ void VerbsQueuePair::connect(const Endpoint& remote)
     attributes.path_mtu = std::min(port_.mtu, static_cast<ibv_mtu>(place->mtu));
     attributes.dest_qp_num = place->number;
     attributes.rq_psn = place->psn;
-    attributes.max_dest_rd_atomic = at_most(limits.max_qp_rd_atom, 16);
+    attributes.max_dest_rd_atomic = at_most(limits.max_qp_rd_atom, most_reads);
     attributes.min_rnr_timer = receiver_not_ready;
     attributes.ah_attr.port_num = port_.number;
     attributes.ah_attr.dlid = place->lid;
@@ -234,7 +235,7 @@ void VerbsQueuePair::connect(const Endpoint& remote)
     attributes.timeout = retransmit_after;
     attributes.retry_cnt = options_.retry;
     attributes.rnr_retry = options_.rnr_retry;
-    attributes.max_rd_atomic = at_most(limits.max_qp_init_rd_atom, 16);
+    attributes.max_rd_atomic = at_most(limits.max_qp_init_rd_atom, most_reads);
     modify(attributes,
            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                IBV_QP_MAX_QP_RD_ATOMIC,
@@ -260,21 +261,10 @@ void VerbsQueuePair::post_send(const SendRequest& request)
     check_size(request.segments, what);
     if (state_ == State::fresh)
         refuse(Trouble::invalid, EINVAL, what, "the queue pair is not connected", "connect it first");
-    if (request.inlined) {
-        std::uint64_t total = 0;
-        for (const Segment& segment : request.segments)
-            total += segment.length;
-        if (total > options_.inline_bytes)
-            throw Error{EINVAL,
-                        {.trouble = Trouble::invalid,
-                         .what = "posting " + std::to_string(total) + " bytes inline",
-                         .limit = "the queue pair's inline bytes",
-                         .present = options_.inline_bytes,
-                         .need = total,
-                         .remedy = "make the queue pair with more, or send from registered memory"}};
-    }
+    if (request.inlined)
+        static_cast<void>(inline_length(request.segments, options_.inline_bytes));
     if (sends_.full())
-        refuse_full(what, sends_.most());
+        throw full_queue(what, sends_.most());
     Sges sges{request.segments};
     const std::uint64_t number = sends_.next(request.id);
     // rxe's provider of rdma-core 44 has the functions, but takes every segment of a list for the first.
@@ -358,7 +348,7 @@ void VerbsQueuePair::post_receive(const ReceiveRequest& request)
     static constexpr const char* what = "posting a receive request";
     check_size(request.segments, what);
     if (receives_.full())
-        refuse_full(what, receives_.most());
+        throw full_queue(what, receives_.most());
     Sges sges{request.segments};
     ibv_recv_wr work{};
     work.wr_id = receives_.next(request.id) << 1 | receive_bit;
@@ -396,6 +386,8 @@ std::size_t VerbsQueuePair::poll(std::span<Completion> completions)
     while (filled < completions.size()) {
         const std::size_t wanted = std::min(batch.size(), completions.size() - filled);
         const int got = ::ibv_poll_cq(queue_, static_cast<int>(wanted), batch.data());
+        if (got < 0 && filled != 0)
+            break; // told now; the next call meets the error again
         if (got < 0)
             refuse(Trouble::internal, EIO, "polling a queue pair of device " + pd_->context()->name(),
                    "the device's library says that its completion queue is damaged", "make a new queue pair");
@@ -418,6 +410,8 @@ std::size_t VerbsQueuePair::poll(std::span<Completion> completions)
 
 void VerbsQueuePair::fail()
 {
+    if (!pd_->context()->is_ours())
+        return;
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
     modify(attributes, IBV_QP_STATE, "failing");

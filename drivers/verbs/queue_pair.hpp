@@ -10,7 +10,7 @@
 
 #include <infiniband/verbs.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -27,6 +27,13 @@ inline constexpr unsigned peer_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMO
 inline constexpr std::uint8_t retransmit_after = 14;
 //! How long a sender is to wait when there is no receive: the shortest that there is, 0.01 ms. (0 would be 655 ms.)
 inline constexpr std::uint8_t receiver_not_ready = 1;
+//! Reads and atomic operations of a queue pair that are under way at a time, where device and peer stand them.
+inline constexpr std::uint8_t most_reads = 16;
+//! \p wanted, or what a device reports that it stands.
+constexpr std::uint8_t at_most(int limit, std::uint8_t wanted) noexcept
+{
+    return static_cast<std::uint8_t>(std::clamp<int>(limit, 0, wanted));
+}
 
 //! Requests of one queue: what they are called, and how many may still be posted. One thread posts, another polls.
 class Outstanding {

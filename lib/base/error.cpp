@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mrzone/base.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -57,6 +58,14 @@ std::string format_hex(std::uint64_t value)
     std::array<char, 16> digits{};
     const auto [end, error] = std::to_chars(digits.begin(), digits.end(), value, 16);
     return "0x" + std::string{digits.begin(), end};
+}
+
+std::string printable(std::string_view text)
+{
+    std::string safe{text};
+    std::ranges::replace_if(
+        safe, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return safe;
 }
 
 } // namespace mrz

@@ -41,11 +41,12 @@ constexpr std::uint64_t events_wished = UFFD_FEATURE_WP_ASYNC | UFFD_FEATURE_WP_
 [[noreturn]] void refuse(const char* call, int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM)
-        throw Error{error,
-                    {.trouble = Trouble::internal,
-                     .what = "watching for memory that goes away",
-                     .limit = std::string{call} + ": " + std::strerror(error),
-                     .remedy = "raise the limit on open files (ulimit -n), or close some"}};
+        throw Error{
+            error,
+            {.trouble = Trouble::internal,
+             .what = "watching for memory that goes away",
+             .limit = std::string{call} + ": " + std::strerror(error),
+             .remedy = error == ENOMEM ? "free memory" : "raise the limit on open files (ulimit -n), or close some"}};
     throw Error{error,
                 {.trouble = error == EPERM || error == EACCES ? Trouble::permission : Trouble::unsupported,
                  .what = "watching for memory that goes away",

@@ -96,8 +96,7 @@ bool Link::write(const Packet& packet, std::span<const Piece> payload)
         if (written) {
             wakes = out.write(packet, payload);
         } else {
-            waits_for_room_.store(true);
-            free_now = !attended() && !out.sleep();
+            free_now = !arm_room();
         }
     }
     if (wakes)
@@ -105,6 +104,12 @@ bool Link::write(const Packet& packet, std::span<const Piece> payload)
     if (free_now)
         leave_work();
     return written;
+}
+
+bool Link::arm_room()
+{
+    waits_for_room_.store(true);
+    return attended() || wire_->out().sleep();
 }
 
 bool Link::is_broken()
@@ -119,8 +124,7 @@ void Link::wait_for_room(std::uint32_t qpn)
     {
         const std::lock_guard lock{transmit_};
         blocked_.push_back(qpn);
-        waits_for_room_.store(true);
-        free_now = !attended() && !wire_->out().sleep();
+        free_now = !arm_room();
     }
     if (free_now)
         leave_work();

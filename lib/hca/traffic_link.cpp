@@ -11,6 +11,8 @@ namespace {
 // What one turn takes at most, so that commands get their turn and polling does not become working.
 constexpr int most_packets = 64;
 constexpr std::size_t most_bytes = std::size_t{256} << 10;
+// Others who come by may go on leaving work; they, or the keeper, come again.
+constexpr int most_turns = 16;
 constexpr int most_last_turns = static_cast<int>(WireMemory::ring_bytes / ring_unit) / most_packets + 1;
 
 } // namespace
@@ -20,7 +22,8 @@ bool Traffic::progress(Link& link, bool keeper)
     bool worked = false;
     link.again_.store(true);
     // Who comes meanwhile need not wait: that there is more to do is looked at once more when it is no longer busy.
-    while (link.again_.load() && !link.busy_.exchange(true)) {
+    int turns = 0;
+    for (; turns < most_turns && link.again_.load() && !link.busy_.exchange(true); ++turns) {
         struct Release {
             std::atomic<bool>& busy;
             ~Release() { busy.store(false); }
@@ -28,7 +31,9 @@ bool Traffic::progress(Link& link, bool keeper)
         link.again_.store(false);
         worked = turn(link) || worked;
     }
-    if (!keeper && link.unfinished_.load())
+    if (turns == most_turns && link.again_.load())
+        link.unfinished_.store(true);
+    if (!keeper && !link.ended() && link.unfinished_.load())
         link.call_keeper();
     return worked;
 }
@@ -129,10 +134,8 @@ void Traffic::let_blocked_go_on(Link& link, Aftermath& after)
         const std::lock_guard lock{link.transmit_};
         if (link.blocked_.empty())
             return;
-        if (!link.wire_->out().has_room(most_payload)) {
-            link.waits_for_room_.store(true);
+        if (!link.wire_->out().has_room(most_payload) && link.arm_room())
             return;
-        }
         std::swap(link.blocked_, link.resting_);
     }
     for (const std::uint32_t qpn : link.resting_) {

@@ -53,9 +53,7 @@ void Traffic::send(QueuePair& qp, Aftermath& after)
             lose_link(qp, after);
             return;
         }
-        // What was begun is brought to its end in SQD, too.
-        if (state != QpState::rts && !(state == QpState::sqd && asked.offset != 0))
-            return;
+        // In SQD, too: a time that has come is none to wait for.
         if (asked.paused) {
             if (options_.now() < qp.stall_.until)
                 return;
@@ -63,11 +61,13 @@ void Traffic::send(QueuePair& qp, Aftermath& after)
             asked.early = false;
             link_waiting_.remove(qp.number());
         }
+        // What was begun is brought to its end in SQD, too.
+        if (state != QpState::rts && !(state == QpState::sqd && asked.offset != 0))
+            return;
         if (asked.failure) {
             if (asked.sent != 0)
                 return; // those before are answered first
             complete_asked(qp, *asked.failure, 0, after);
-            flush_sends(qp, after);
             return;
         }
         const SendWorkRequest& work = qp.send_queue_.at(asked.sent).request;
@@ -76,7 +76,7 @@ void Traffic::send(QueuePair& qp, Aftermath& after)
         if (brings_back(work.opcode) &&
             asked.reads >= std::max<std::uint32_t>(1, qp.attributes_.max_rd_atomic.value_or(1)))
             return;
-        if (asked.blocked) // others that wait for room were here before
+        if (asked.blocked) // goes on when the link has room: let_blocked_go_on()
             return;
         if (!send_part(qp, link, budget)) {
             if (budget == 0)
@@ -133,12 +133,10 @@ bool Traffic::send_part(QueuePair& qp, Link& link, std::size_t& budget)
 
 void Traffic::lose_link(QueuePair& qp, Aftermath& after)
 {
-    if (qp.state() != QpState::err && !qp.send_queue_.empty()) {
+    if (qp.state() != QpState::err && !qp.send_queue_.empty())
         complete_asked(qp, WcStatus::retry_exceeded_error, 0, after);
-        flush_sends(qp, after);
-    } else {
+    else
         Delivery::fail(qp, std::nullopt, after);
-    }
 }
 
 // ---- Answers ------------------------------------------------------------------------------------------------------

@@ -49,27 +49,9 @@ static_assert((WireMemory::ring_bytes & (WireMemory::ring_bytes - 1)) == 0 &&
 
 } // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept
-{
-    if (this != &other) {
-        if (valid())
-            ::close(number_);
-        number_ = std::exchange(other.number_, -1);
-    }
-    return *this;
-}
-
-Descriptor::~Descriptor()
-{
-    if (valid())
-        ::close(number_);
-}
-
 WireMemory WireMemory::make()
 {
-    Descriptor memory{::memfd_create("mrz-wire", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    FileDescriptor memory{::memfd_create("mrz-wire", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
     if (!memory.valid())
         fail("memfd_create");
     // Now, so that a lack of memory is an error and not a signal later.
@@ -80,7 +62,7 @@ WireMemory WireMemory::make()
     return WireMemory{std::move(memory)};
 }
 
-WireMemory WireMemory::adopt(Descriptor descriptor)
+WireMemory WireMemory::adopt(FileDescriptor descriptor)
 {
     struct stat status {};
     // Only memfds have seals; without them the peer could truncate it, and reading would be a SIGBUS.
@@ -92,7 +74,7 @@ WireMemory WireMemory::adopt(Descriptor descriptor)
     return WireMemory{std::move(descriptor)};
 }
 
-WireMemory::WireMemory(Descriptor descriptor) : descriptor_{std::move(descriptor)}
+WireMemory::WireMemory(FileDescriptor descriptor) : descriptor_{std::move(descriptor)}
 {
     void* const address = ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_.get(), 0);
     if (address == MAP_FAILED)
@@ -122,21 +104,23 @@ std::byte* WireMemory::data(bool second) const noexcept
     return address_ + control_bytes + (second ? ring_bytes : 0);
 }
 
-Wire::Wire(Descriptor socket, WireMemory memory, Side side)
+Wire::Wire(FileDescriptor socket, WireMemory memory, Side side)
     : owner_{::getpid()}, socket_{std::move(socket)}, memory_{std::move(memory)},
       out_{memory_.control(side == Side::taker), memory_.data(side == Side::taker), WireMemory::ring_bytes},
       in_{memory_.control(side == Side::maker), memory_.data(side == Side::maker), WireMemory::ring_bytes}
 {
-    const int flags = ::fcntl(socket_.get(), F_GETFL);
-    if (flags < 0 || ::fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK) != 0)
-        fail("fcntl");
     memory_.close_descriptor();
     ucred peer{};
     socklen_t length = sizeof peer;
     // Its number is 0 in a namespace that does not see it. Had it ended by now its number might be another's, who
     // will be watched in vain: the socket, which has no children to keep it then, tells.
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0)
-        process_ = Descriptor{static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0))};
+        process_ = FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0))};
+    if (!process_.valid() && peer.pid > 0 && errno != ESRCH)
+        log_once(Severity::warning,
+                 std::string{"a connection's peer is watched by its socket alone, which a child of "
+                             "its may keep open (pidfd_open: "} +
+                     std::strerror(errno) + ')');
 }
 
 void Wire::wake() const noexcept
@@ -164,9 +148,7 @@ Wire::Heard Wire::hear() const
             return heard;
         }
         if (length > 1) { // a farewell
-            heard.why.assign(text.data(), static_cast<std::size_t>(length));
-            std::ranges::replace_if(
-                heard.why, [](char c) { return c < ' ' || c > '~'; }, '?');
+            heard.why = printable({text.data(), static_cast<std::size_t>(length)});
         }
     }
     return heard;

@@ -115,4 +115,12 @@ Frames read_frames_of(pid_t pid, std::uint64_t address, std::size_t length, Page
     return read("/proc/" + std::to_string(pid), address, length, page);
 }
 
+bool frames_can_be_read()
+{
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<std::byte> touched(2 * page, std::byte{1});
+    const auto inside = (reinterpret_cast<std::uintptr_t>(touched.data()) + page - 1) / page * page;
+    return !read_frames(reinterpret_cast<const void*>(inside), page, PageShift::of(page)).hidden;
+}
+
 } // namespace mrz

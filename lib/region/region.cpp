@@ -93,8 +93,6 @@ void compare(const Plan& plan, const std::vector<BuiltKey>& built)
             refuse("planned were " + describe(wanted[i]) + ", and built " + describe(built[i]));
 }
 
-constexpr Access all_remote = Access::remote_read | Access::remote_write | Access::remote_atomic;
-
 std::uint64_t next_generation() noexcept
 {
     static std::atomic<std::uint64_t> last = 0;
@@ -103,7 +101,7 @@ std::uint64_t next_generation() noexcept
 
 void require_remote_right(Access access, const char* what)
 {
-    if ((access & all_remote) == Access::local_read)
+    if (!has_remote_right(access))
         throw Error{EACCES,
                     {.trouble = Trouble::invalid,
                      .what = what,
@@ -253,14 +251,11 @@ RKey Region::rkey() const noexcept
 RemoteRegion Region::remote() const
 {
     require_remote_right(access(), "describing a region to a peer");
-    PageShift smallest = plan().keys.front().page_shift;
-    for (const PlannedKey& key : plan().keys)
-        smallest = std::min(smallest, key.page_shift);
     return {.iova = iova(),
             .length = bytes().size(),
             .rkey = rkey(),
-            .access = access() & all_remote,
-            .page_shift = smallest,
+            .access = access() & remote_rights,
+            .page_shift = std::ranges::min_element(plan().keys, {}, &PlannedKey::page_shift)->page_shift,
             .generation = state_->generation};
 }
 

@@ -12,8 +12,7 @@ namespace {
 constexpr std::uint32_t magic = 0x6d727a52; // "mrzR"
 constexpr std::uint8_t version = 1;
 constexpr std::size_t checked = RemoteRegion::packed_size - sizeof(std::uint32_t); // bytes before the checksum
-constexpr auto all_rights =
-    static_cast<std::uint16_t>(Access::remote_read | Access::remote_write | Access::remote_atomic);
+constexpr auto all_rights = static_cast<std::uint16_t>(remote_rights);
 
 class Packer {
   public:

@@ -94,7 +94,7 @@ class Target {
     {
         std::array<int, 2> sockets{};
         fuzz::require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) == 0);
-        peer_ = Descriptor{sockets[1]};
+        peer_ = FileDescriptor{sockets[1]};
         WireMemory memory = WireMemory::make();
         void* const address = ::mmap(nullptr, wire_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.descriptor(), 0);
         fuzz::require(address != MAP_FAILED);
@@ -103,7 +103,7 @@ class Target {
         shared_ = static_cast<std::byte*>(address);
         written_ = 0;
         link_ = std::make_shared<Link>(
-            std::make_unique<Wire>(Descriptor{sockets[0]}, std::move(memory), Wire::Side::maker));
+            std::make_unique<Wire>(FileDescriptor{sockets[0]}, std::move(memory), Wire::Side::maker));
         hca_.modify_qp(*qp_, QpState::reset);
         accepted_ = ended_ = 0;
         hca_.modify_qp(*qp_, QpState::init, to_init_rc(all_rights));
@@ -123,7 +123,11 @@ class Target {
     void poll()
     {
         std::array<Completion, 64> done;
-        ended_ += hca_.poll(*cq_, done);
+        std::size_t got = 0;
+        do {
+            got = hca_.poll(*cq_, done);
+            ended_ += got;
+        } while (got == done.size());
     }
     void write(const Packet& packet)
     {
@@ -204,7 +208,7 @@ class Target {
     Mkey lkey_;
     std::shared_ptr<CompletionQueue> cq_;
     std::shared_ptr<QueuePair> qp_;
-    Descriptor peer_;
+    FileDescriptor peer_;
     std::byte* shared_ = nullptr;
     std::uint64_t written_ = 0;
     std::uint32_t next_sequence_ = 0;

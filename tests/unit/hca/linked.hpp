@@ -30,9 +30,10 @@ inline std::pair<std::unique_ptr<Wire>, std::unique_ptr<Wire>> make_wires()
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0)
         throw std::runtime_error{"no sockets for the test"};
     WireMemory made = WireMemory::make();
-    WireMemory taken = WireMemory::adopt(Descriptor{::fcntl(made.descriptor(), F_DUPFD_CLOEXEC, 0)});
-    auto maker = std::make_unique<Wire>(Descriptor{sockets[0]}, std::move(made), Wire::Side::maker);
-    return {std::move(maker), std::make_unique<Wire>(Descriptor{sockets[1]}, std::move(taken), Wire::Side::taker)};
+    WireMemory taken = WireMemory::adopt(FileDescriptor{::fcntl(made.descriptor(), F_DUPFD_CLOEXEC, 0)});
+    auto maker = std::make_unique<Wire>(FileDescriptor{sockets[0]}, std::move(made), Wire::Side::maker);
+    return {std::move(maker),
+            std::make_unique<Wire>(FileDescriptor{sockets[1]}, std::move(taken), Wire::Side::taker)};
 }
 
 //! An engine at one end of a link, with a queue pair, memory, and keys to that.

@@ -180,7 +180,7 @@ TEST_F(WireRing, AWriterBelievesNoReaderThatGoesBack)
 
 TEST(WireMemory, IsTakenOnlySealedAndOfTheRightSize)
 {
-    const auto refused = [](Descriptor descriptor) {
+    const auto refused = [](FileDescriptor descriptor) {
         try {
             const WireMemory taken = WireMemory::adopt(std::move(descriptor));
         } catch (const Error& error) {
@@ -189,7 +189,7 @@ TEST(WireMemory, IsTakenOnlySealedAndOfTheRightSize)
         return false;
     };
     const auto memory = [](std::size_t bytes, int seals) {
-        Descriptor made{::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+        FileDescriptor made{::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
         EXPECT_EQ(::ftruncate(made.get(), static_cast<off_t>(bytes)), 0);
         EXPECT_EQ(::fcntl(made.get(), F_ADD_SEALS, seals), 0);
         return made;
@@ -199,7 +199,7 @@ TEST(WireMemory, IsTakenOnlySealedAndOfTheRightSize)
     EXPECT_TRUE(refused(memory(right, F_SEAL_SHRINK)));
     EXPECT_TRUE(refused(memory(right - 1, F_SEAL_SHRINK | F_SEAL_GROW)));
     EXPECT_TRUE(refused(memory(right + 4096, F_SEAL_SHRINK | F_SEAL_GROW)));
-    EXPECT_TRUE(refused(Descriptor{::open("/dev/zero", O_RDWR | O_CLOEXEC)}));
+    EXPECT_TRUE(refused(FileDescriptor{::open("/dev/zero", O_RDWR | O_CLOEXEC)}));
     EXPECT_FALSE(refused(memory(right, F_SEAL_SHRINK | F_SEAL_GROW)));
     EXPECT_THROW(static_cast<void>(WireMemory::adopt(memory(right, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))),
                  Error)

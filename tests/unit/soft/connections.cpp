@@ -10,12 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +83,23 @@ bool has_thread()
     return false;
 }
 
+//! A stranger that has connected to a listener.
+FileDescriptor stranger_at(std::uint16_t port)
+{
+    FileDescriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+    const SocketAddress at = socket_address(port);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.address), at.length), 0);
+    return socket;
+}
+
+//! What a stranger is told; empty if it just is hung up on.
+std::string told(const FileDescriptor& socket)
+{
+    EXPECT_TRUE(wait_readable(socket.get(), std::chrono::steady_clock::now() + 20s));
+    const Received received = receive(socket.get());
+    return received.result == Received::Result::greeting ? received.greeting.text() : std::string{};
+}
+
 class SoftConnections : public testing::Test {
   protected:
     //! Both ends in this process.
@@ -94,20 +111,9 @@ class SoftConnections : public testing::Test {
         far = request->accept({}, {});
         other.join();
     }
-    //! A stranger that has connected to the listener.
-    [[nodiscard]] hca::Descriptor stranger() const
+    [[nodiscard]] FileDescriptor stranger() const
     {
-        hca::Descriptor socket{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-        const SocketAddress at = socket_address(port_of(listener->address(), false, "connecting"));
-        EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.address), at.length), 0);
-        return socket;
-    }
-    //! What a stranger is told; empty if it just is hung up on.
-    static std::string told(const hca::Descriptor& socket)
-    {
-        EXPECT_TRUE(wait_readable(socket.get(), std::chrono::steady_clock::now() + 20s));
-        const Received received = receive(socket.get());
-        return received.result == Received::Result::greeting ? received.greeting.text() : std::string{};
+        return stranger_at(port_of(listener->address(), false, "connecting"));
     }
 
     std::shared_ptr<Adapter> adapter = Adapter::get();
@@ -153,7 +159,7 @@ TEST_F(SoftConnections, APortIsTakenOnce)
 
 TEST_F(SoftConnections, AStrangerWhoSaysNothingKeepsNobodyFromConnecting)
 {
-    std::vector<hca::Descriptor> silent;
+    std::vector<FileDescriptor> silent;
     for (int i = 0; i < 100; ++i) {
         silent.push_back(stranger());
         if (i % 20 == 19) {
@@ -168,7 +174,7 @@ TEST_F(SoftConnections, AStrangerWhoSaysNonsenseIsToldSo)
 {
     for (const std::size_t length :
          {std::size_t{1}, sizeof(Greeting) - 1, sizeof(Greeting), sizeof(Greeting) + 1, std::size_t{10'000}}) {
-        const hca::Descriptor socket = stranger();
+        const FileDescriptor socket = stranger();
         const std::string nonsense(length, 'x');
         ASSERT_EQ(::send(socket.get(), nonsense.data(), nonsense.size(), 0), static_cast<ssize_t>(length));
         EXPECT_FALSE(listener->wait(0ms));
@@ -180,18 +186,18 @@ TEST_F(SoftConnections, AGreetingWithoutMemoryOrWithTheWrongOneIsRefused)
 {
     const Greeting greeting = make_greeting(Greeting::ask, 5, {});
     {
-        const hca::Descriptor socket = stranger();
+        const FileDescriptor socket = stranger();
         ASSERT_TRUE(send(socket.get(), greeting));
         EXPECT_FALSE(listener->wait(0ms));
         EXPECT_FALSE(told(socket).empty());
     }
-    const hca::Descriptor socket = stranger();
+    const FileDescriptor socket = stranger();
     ASSERT_TRUE(send(socket.get(), greeting, 0)); // standard input
     EXPECT_FALSE(listener->wait(0ms));
     EXPECT_THAT(told(socket), HasSubstr("sealed"));
 }
 
-TEST_F(SoftConnections, AnEndOfTheListenerIsToldToWhoWaits)
+TEST_F(SoftConnections, ARequestThatNobodyTakesIsRefused)
 {
     std::string why;
     std::thread other{[&] {
@@ -208,7 +214,15 @@ TEST_F(SoftConnections, AnEndOfTheListenerIsToldToWhoWaits)
     EXPECT_THAT(why, HasSubstr("nobody took the request"));
 }
 
-TEST_F(SoftConnections, AnotherUserIsRefusedWithTheReason)
+TEST_F(SoftConnections, AnEndOfTheListenerIsToldToWhoWaits)
+{
+    const FileDescriptor waiting = stranger();
+    ASSERT_TRUE(send(waiting.get(), make_greeting(Greeting::ask, 5, {})));
+    listener.reset();
+    EXPECT_THAT(told(waiting), HasSubstr("the listener has ended"));
+}
+
+TEST_F(SoftConnections, OneUsersProcessesAndRootMeet)
 {
     if (::geteuid() != 0)
         GTEST_SKIP() << "needs root, to be somebody else for a while";
@@ -222,6 +236,46 @@ TEST_F(SoftConnections, AnotherUserIsRefusedWithTheReason)
         EXPECT_TRUE(may_meet(same));
         EXPECT_FALSE(may_meet(other));
     }));
+}
+
+TEST(SoftConnectionsOfUsers, AnotherUserIsRefusedByEachSideWithTheReason)
+{
+    if (::geteuid() != 0)
+        GTEST_SKIP() << "needs root, to be two other users";
+    std::array<int, 2> address{};
+    std::array<int, 2> end{};
+    ASSERT_EQ(::pipe(address.data()), 0);
+    ASSERT_EQ(::pipe(end.data()), 0);
+    const pid_t listening = test::start_child([&] {
+        ::close(end[1]);
+        ASSERT_EQ(::setresuid(65534, 65534, 65534), 0);
+        const auto device = make_device(Adapter::get());
+        const auto domain = device->allocate_domain();
+        const auto listener = domain->listen("localhost:0");
+        const std::uint16_t port = port_of(listener->address(), false, "listening");
+        ASSERT_EQ(::write(address[1], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+        while (!wait_readable(end[0], std::chrono::steady_clock::now()))
+            EXPECT_FALSE(listener->wait(20ms));
+    });
+    std::uint16_t port = 0;
+    ASSERT_EQ(::read(address[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    test::expect_success(test::start_child([&] {
+        ASSERT_EQ(::setresuid(4711, 4711, 4711), 0);
+        const auto device = make_device(Adapter::get());
+        const auto domain = device->allocate_domain();
+        try {
+            static_cast<void>(domain->connect("localhost:" + std::to_string(port), {}, {}));
+            ADD_FAILURE() << "connected";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.cause().trouble, Trouble::peer);
+            EXPECT_THAT(error.what(), HasSubstr("of user 65534 listens there"));
+        }
+        // One who does not look who listens there.
+        EXPECT_THAT(told(stranger_at(port)), HasSubstr("only processes of one user, or root, connect"));
+    }));
+    for (const int descriptor : {address[0], address[1], end[0], end[1]})
+        ::close(descriptor);
+    test::expect_success(listening);
 }
 
 TEST_F(SoftConnections, AChildsCopiesDoNothing)

@@ -115,10 +115,12 @@ constexpr bool grants(Access granted, Access wanted) noexcept
 {
     return (granted & wanted) == wanted;
 }
+//! All rights of peers.
+inline constexpr Access remote_rights = Access::remote_read | Access::remote_write | Access::remote_atomic;
 //! Whether it grants anything to peers.
 constexpr bool has_remote_right(Access access) noexcept
 {
-    return (access & (Access::remote_read | Access::remote_write | Access::remote_atomic)) != Access::local_read;
+    return (access & remote_rights) != Access::local_read;
 }
 
 //! What kind of trouble an Error is: what a caller may branch on (the programs' exit status does).
@@ -163,6 +165,8 @@ class MRZ_API Error : public std::runtime_error {
 MRZ_API std::string format_size(std::uint64_t bytes);
 //! "0x…", lower case, without padding.
 MRZ_API std::string format_hex(std::uint64_t value);
+//! What is safe to show a person of text that anybody may have given: printable ASCII, "?" for the rest.
+MRZ_API std::string printable(std::string_view text);
 
 enum class Severity { info, warning, error };
 

@@ -82,6 +82,8 @@ class Link {
     [[nodiscard]] bool write(const Packet& packet, std::span<const Piece> payload);
     //! Asks whoever works for the link to let \p qpn go on when there is room.
     void wait_for_room(std::uint32_t qpn);
+    //! Asks for news of room. False if there is some now. The transmit lock is held.
+    [[nodiscard]] bool arm_room();
     //! Asks whoever works for the link to look at \p qpn.
     void want_attention(std::uint32_t qpn);
     //! The peer has written nonsense where it says what it has read.

@@ -6,8 +6,9 @@
 
 #include <hca/ring.hpp>
 
+#include <mrzone/file_descriptor.hpp>
+
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,24 +16,8 @@
 
 namespace mrz::hca {
 
-//! A file descriptor, owned.
-class Descriptor {
-  public:
-    Descriptor() = default;
-    explicit Descriptor(int number) noexcept : number_{number} {}
-    Descriptor(Descriptor&& other) noexcept;
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-
-    [[nodiscard]] int get() const noexcept { return number_; }
-    [[nodiscard]] bool valid() const noexcept { return number_ >= 0; }
-
-  private:
-    int number_ = -1;
-};
-
-//! The memory of both rings. Its size is sealed, so that no end can take pages from under the other. One side makes
-//! it, and hands the descriptor to the other over the socket (SCM_RIGHTS).
+//! The memory of both rings. Its size is sealed, so that neither end can shorten it under the other; what is punched
+//! out of it reads as zeros. One side makes it, and hands the descriptor to the other over the socket (SCM_RIGHTS).
 class WireMemory {
   public:
     static constexpr std::size_t ring_bytes = std::size_t{512} << 10; //!< Each way.
@@ -40,7 +25,7 @@ class WireMemory {
     //! Throws Error, as memfd_create(2), fallocate(2) and mmap(2) fail.
     static WireMemory make();
     //! Takes what a peer sent. Throws Error, data (EPROTO), if it is not sealed memory of the right size.
-    static WireMemory adopt(Descriptor descriptor);
+    static WireMemory adopt(FileDescriptor descriptor);
 
     WireMemory(WireMemory&& other) noexcept;
     WireMemory& operator=(WireMemory&&) = delete;
@@ -53,12 +38,12 @@ class WireMemory {
 
   private:
     friend class Wire;
-    explicit WireMemory(Descriptor descriptor);
+    explicit WireMemory(FileDescriptor descriptor);
 
     [[nodiscard]] RingControl& control(bool second) const noexcept;
     [[nodiscard]] std::byte* data(bool second) const noexcept;
 
-    Descriptor descriptor_;
+    FileDescriptor descriptor_;
     std::byte* address_ = nullptr;
 };
 
@@ -67,8 +52,8 @@ class Wire {
     //! Who made the memory writes to the first of its rings.
     enum class Side : std::uint8_t { maker, taker };
 
-    //! \p socket is a connected Unix socket of sequenced packets. Throws Error, as fcntl(2) fails.
-    Wire(Descriptor socket, WireMemory memory, Side side);
+    //! \p socket is a connected Unix socket of sequenced packets.
+    Wire(FileDescriptor socket, WireMemory memory, Side side);
     Wire(const Wire&) = delete;
     Wire& operator=(const Wire&) = delete;
     ~Wire() = default;
@@ -79,7 +64,7 @@ class Wire {
     //! Readable when hear() has something to tell.
     [[nodiscard]] int socket() const noexcept { return socket_.get(); }
     //! A pidfd, readable when the peer's process has ended: its children may keep the socket open. -1 if the kernel
-    //! gives none.
+    //! gives none, which is said once.
     [[nodiscard]] int process() const noexcept { return process_.get(); }
 
     //! Wakes the peer.
@@ -95,8 +80,8 @@ class Wire {
 
   private:
     const pid_t owner_;
-    Descriptor socket_;
-    Descriptor process_;
+    FileDescriptor socket_;
+    FileDescriptor process_;
     WireMemory memory_;
     RingWriter out_;
     RingReader in_;

@@ -32,5 +32,7 @@ MRZ_API Frames read_frames(const void* address, std::size_t length, PageShift pa
 //! The same for memory of another process, which may change while it is read. Where that user's file may not be
 //! opened by this one, frames are hidden. Throws Error as read_frames(), and invalid (ESRCH) if the process is gone.
 MRZ_API Frames read_frames_of(pid_t pid, std::uint64_t address, std::size_t length, PageShift page);
+//! Whether this process may see frames. Touches a page to find out.
+MRZ_API bool frames_can_be_read();
 
 } // namespace mrz

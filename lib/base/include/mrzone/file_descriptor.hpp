@@ -23,6 +23,7 @@ class FileDescriptor {
     MRZ_API ~FileDescriptor();
 
     [[nodiscard]] int get() const noexcept { return fd_; }
+    [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
     //! Gives up ownership: the descriptor stays open.
     int release() noexcept { return std::exchange(fd_, -1); }
 
