@@ -161,15 +161,6 @@ unsigned extent_class(std::size_t length)
     return length < 8_MiB ? 0 : length < 64_MiB ? 1 : length < 1_GiB ? 2 : 3;
 }
 
-std::string printable(std::string_view text)
-{
-    std::string safe{text};
-    for (char& c : safe)
-        if (c < 0x20 || c > 0x7e)
-            c = '?';
-    return safe;
-}
-
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many)
 {
     return fmt::format("{} {}", count, count == 1 ? one : many);

@@ -91,8 +91,6 @@ std::vector<Row> rows_of(const RangeView& view);
 //! How good an extent is, 0 to 3, by its length: below 8 MiB, 64 MiB, 1 GiB, and beyond.
 unsigned extent_class(std::size_t length);
 
-//! What is safe to show of a name that the kernel, and so anybody, gave: printable ASCII, "?" for the rest.
-std::string printable(std::string_view text);
 //! "1 page", "2 pages".
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many);
 

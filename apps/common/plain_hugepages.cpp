@@ -21,7 +21,7 @@ namespace {
                      .what = "a plain mapping of " + format_size(size) + " in hugepages of " + format_size(page_size),
                      .limit = std::strerror(error),
                      .need = size,
-                     .remedy = old ? "Linux 5.14 or later is needed" : "try a smaller --size"}};
+                     .remedy = old ? "Linux 5.14 or later is needed" : "free hugepages, or ask for less"}};
 }
 
 } // namespace

@@ -22,6 +22,7 @@ constexpr std::string_view failing = "error";
 constexpr std::string_view alive = "alive";
 constexpr std::chrono::seconds breath{1};
 constexpr std::chrono::milliseconds pause{1};
+constexpr std::chrono::microseconds moment{100};
 
 Error lost(int error_number, std::string what, std::string limit)
 {
@@ -95,7 +96,7 @@ void Channel::transmit(const std::string& text, std::chrono::milliseconds most)
                           region_->lkey()};
     connection_->queue_pair().post_send({.id = send_buffer, .segments = {&segment, 1}});
     sending_ = true;
-    for (const auto deadline = Clock::now() + most; sending_; std::this_thread::sleep_for(pause / 10)) {
+    for (const auto deadline = Clock::now() + most; sending_; std::this_thread::sleep_for(moment)) {
         pump();
         if (!sending_)
             break;

@@ -59,7 +59,7 @@ class Client {
                 if (report_.interrupted)
                     break;
                 if (options_.compare_tcp)
-                    compare_tcp(channel, report_.rows.back());
+                    compare_tcp(place, report_.rows.back());
             }
             channel.send("bye");
         } catch (const app::Interrupted& failure) {
@@ -147,14 +147,14 @@ class Client {
         }
     }
 
-    void compare_tcp(Channel& channel, const Row& row)
+    void compare_tcp(const Place& place, const Row& row)
     {
         const TcpPlan plan{.size = row.step.size,
                            .bytes = row.rounds.back().client.bytes / options_.settings.streams(),
-                           .streams = options_.settings.streams(),
                            .from_server = options_.settings.operation == Operation::read};
         report_.tcp.push_back(
-            {.size = plan.size, .results = tcp_as_client(channel, options_.host, plan, options_.patience.silence)});
+            {.size = plan.size,
+             .results = tcp_as_client(place.channel, options_.host, plan, place.lines.all(), place.silence)});
     }
 
     const ClientOptions& options_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "from_peer.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace mrz::perf {
@@ -53,10 +52,7 @@ std::string text_from(const app::Json& object, std::string_view name, std::size_
     const app::Json& value = member(object, name);
     if (!value.is_string() || value.get_ref<const std::string&>().size() > most)
         refuse_message(std::string{name} + " is no text of at most " + std::to_string(most) + " bytes");
-    std::string text = value.get<std::string>();
-    std::ranges::replace_if(
-        text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-    return text;
+    return printable(value.get_ref<const std::string&>());
 }
 
 } // namespace mrz::perf

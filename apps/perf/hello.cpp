@@ -2,6 +2,7 @@
 #include "hello.hpp"
 
 #include <cerrno>
+#include <random>
 #include <string>
 
 namespace mrz::perf {
@@ -57,6 +58,12 @@ Hello Hello::unpack(std::span<const std::byte> bytes)
     return {.role = static_cast<Role>(role),
             .stream = static_cast<std::uint16_t>(take(bytes, 6, 2)),
             .session = take(bytes, 8, 8)};
+}
+
+std::uint64_t secret_number()
+{
+    std::random_device random;
+    return std::uint64_t{random()} << 31 | random();
 }
 
 } // namespace mrz::perf

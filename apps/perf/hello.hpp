@@ -31,4 +31,7 @@ struct Hello {
     static Hello unpack(std::span<const std::byte> bytes);
 };
 
+//! One that nobody else knows; whole numbers of up to 63 bits are what any JSON reader takes.
+std::uint64_t secret_number();
+
 } // namespace mrz::perf

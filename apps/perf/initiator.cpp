@@ -20,8 +20,7 @@ Error failure_of(const Completion& one)
 
 Initiator::Initiator(Line& line, const LineUse& use, std::unique_ptr<app::Tier> tier)
     : line_{line}, use_{use}, slots_{use.slots()}, brought_{Pattern::brought(use.step.seed, use.server, line.number)},
-      before_{Pattern::before(use.step.seed, use.server, line.number)}, tier_{std::move(tier)},
-      uses_(std::min<std::size_t>(use.settings.depth, slots_.count()))
+      before_{Pattern::before(use.step.seed, use.server, line.number)}, tier_{std::move(tier)}, uses_(use.depth())
 {
 }
 

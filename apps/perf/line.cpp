@@ -57,6 +57,18 @@ std::uint64_t verify_last(const Line& line, const LineUse& use, std::uint64_t op
 
 } // namespace
 
+std::size_t LineUse::depth() const noexcept
+{
+    const Slots places = slots();
+    const std::size_t most = std::min<std::size_t>(settings.depth, places.count());
+    if (step.registration != TierKind::temporary && step.registration != TierKind::batch)
+        return most;
+    // A lease holds whole pages. What does not begin with one reaches into one more.
+    constexpr std::size_t page = 4096;
+    const std::size_t held = (step.size + page - 1) / page * page + (places.stride() % page != 0 ? page : 0);
+    return std::clamp<std::size_t>(settings.cache / held, 1, most);
+}
+
 Access target_access(Operation operation) noexcept
 {
     switch (operation) {

@@ -44,6 +44,8 @@ struct LineUse {
         return {settings.memory, step.size,
                 settings.operation == Operation::atomic ? Order::sequential : settings.order, step.seed};
     }
+    //! Operations of a line under way, at most: as many as its memory has places for, and a cache room.
+    [[nodiscard]] std::size_t depth() const noexcept;
 };
 
 //! The word that atomic operations begin with, and what each adds.

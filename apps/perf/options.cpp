@@ -71,7 +71,7 @@ MemoryOptions memory_of(const Words& words)
 Patience patience_of(const Words& words)
 {
     if (std::isnan(words.timeout))
-        refuse("--timeout is not a number", "give 0.1 to 3600");
+        refuse("--timeout is not a number", "give 2 to 3600");
     const std::chrono::milliseconds silence{static_cast<std::int64_t>(words.timeout * 1000)};
     return {.connect = std::min(silence, std::chrono::milliseconds{10'000}), .silence = silence};
 }
@@ -202,7 +202,7 @@ void add_common(CLI::App& command, Words& words)
     command.add_flag("--arena", words.arena,
                      "The memory is an arena's, placed for few entries; else as mmap gives it");
     command.add_option("--timeout", words.timeout, "Seconds that the other end may be silent")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->check(CLI::Range(2.0, 3600.0))
         ->capture_default_str();
     command.add_flag("-F,--CPU-freq", words.no_warning,
                      "Does nothing: for perftest's command lines, which it keeps from warning");
@@ -233,7 +233,9 @@ void add_client(CLI::App& app, Words& words)
     command->add_option("--op", words.operation, "write, read, send or atomic (default: write)")
         ->transform(CLI::Transformer(operations))
         ->check(CLI::IsMember({Operation::write, Operation::read, Operation::send, Operation::atomic}));
-    command->add_option("-A,--atomic-type", words.atomic, "fetch-and-add or compare-and-swap (default: the first)")
+    command
+        ->add_option("-A,--atomic_type,--atomic-type", words.atomic,
+                     "fetch-and-add or compare-and-swap (default: the first)")
         ->transform(CLI::Transformer(atomics))
         ->check(CLI::IsMember({AtomicKind::fetch_and_add, AtomicKind::compare_and_swap}));
     command->add_flag("--latency", words.latency, "Measure latency (default: bandwidth)");

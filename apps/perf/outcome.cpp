@@ -4,24 +4,7 @@
 #include "from_peer.hpp"
 #include "settings.hpp"
 
-#include <sys/resource.h>
-
 namespace mrz::perf {
-namespace {
-
-double seconds(const timeval& time)
-{
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-}
-
-} // namespace
-
-double processor_seconds()
-{
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 Json to_json(const Outcome& outcome)
 {

@@ -36,9 +36,6 @@ struct Outcome {
     [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
 };
 
-//! This process's processor time, in seconds, user and system.
-double processor_seconds();
-
 Json to_json(const Outcome& outcome);
 //! Throws Error (peer, EPROTO) unless it is of \p lines lines.
 Outcome outcome_from(const Json& json, std::size_t lines);

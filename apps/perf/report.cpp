@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report.hpp"
 
+#include "common/measuring.hpp"
 #include "common/size.hpp"
 
 #include <algorithm>
@@ -12,22 +13,13 @@ namespace {
 constexpr std::string_view rule = "---------------------------------------------------------------------------------"
                                   "------\n";
 
-double median(std::vector<double> values)
-{
-    if (values.empty())
-        return 0;
-    std::ranges::sort(values);
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 template <class Of>
 double median_of(const Row& row, Of of)
 {
     std::vector<double> values;
     for (const Results& one : row.rounds)
         values.push_back(of(one));
-    return median(std::move(values));
+    return app::median(std::move(values));
 }
 
 double rate(const Results& one)
@@ -35,14 +27,15 @@ double rate(const Results& one)
     return one.client.rate() + one.server.rate();
 }
 
-double bytes(const Results& one)
+double per_byte(double seconds, std::uint64_t of)
 {
-    return static_cast<double>(one.client.bytes + one.server.bytes);
+    return of > 0 ? seconds / static_cast<double>(of) : 0;
 }
 
-double a_byte(double seconds, const Results& one)
+//! The share of an operation's byte, at both ends' sum of bytes.
+double share(double seconds, const Results& one)
 {
-    return bytes(one) > 0 ? seconds / bytes(one) : 0;
+    return per_byte(seconds, one.client.bytes + one.server.bytes);
 }
 
 std::string_view title(const Settings& settings)
@@ -85,11 +78,6 @@ double nanoseconds_a_kibibyte(double seconds_a_byte)
     return seconds_a_byte * 1e9 * 1024;
 }
 
-double per_byte(double seconds, std::uint64_t of)
-{
-    return of > 0 ? seconds / static_cast<double>(of) : 0;
-}
-
 const Row* row_of(const ClientReport& report, std::size_t size, TierKind registration)
 {
     for (const Row& row : report.rows)
@@ -121,9 +109,9 @@ Summary summarize(const Row& row)
                                       }),
                     .average = median_of(row, rate),
                     .client_processor =
-                        median_of(row, [](const Results& one) { return a_byte(one.client.processor_seconds, one); }),
+                        median_of(row, [](const Results& one) { return share(one.client.processor_seconds, one); }),
                     .server_processor =
-                        median_of(row, [](const Results& one) { return a_byte(one.server.processor_seconds, one); })};
+                        median_of(row, [](const Results& one) { return share(one.server.processor_seconds, one); })};
     summary.rate = summary.average / static_cast<double>(row.step.size);
     std::vector<LatencySummary> latencies;
     for (const Results& one : row.rounds)
@@ -150,7 +138,7 @@ Ratio ratio_of(const Row& row, const Row& base)
     }
     if (ratios.empty())
         return {};
-    return {.median = median(ratios), .least = std::ranges::min(ratios), .most = std::ranges::max(ratios)};
+    return {.median = app::median(ratios), .least = std::ranges::min(ratios), .most = std::ranges::max(ratios)};
 }
 
 std::string head_text(const ClientOptions& options, const ClientReport& report, Unit unit)

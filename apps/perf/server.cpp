@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -135,7 +134,7 @@ class Server {
 
     void receive_lines(Channel& channel, Lines& lines)
     {
-        const std::uint64_t session = std::uint64_t{random_()} << 31 | random_();
+        const std::uint64_t session = secret_number();
         channel.send("welcome",
                      {{"session", session}, {"device", domain_.name()}, {"driver", std::string{domain_.driver()}}});
         const auto deadline = Clock::now() + options_.patience.silence;
@@ -194,7 +193,7 @@ class Server {
             if (kind == "step")
                 run_as_server(place, step_from(message, settings));
             else if (kind == "tcp")
-                tcp_as_server(channel, message, options_.patience.silence);
+                tcp_as_server(channel, message, settings, lines.all(), options_.patience.silence);
             else
                 refuse_message("its kind is not one that may come here");
         }
@@ -205,7 +204,6 @@ class Server {
     std::unique_ptr<app::WorkMemory> memory_;
     std::unique_ptr<Listener> listener_;
     std::deque<Request> waiting_; //!< Clients that came while another was served; go before the listener.
-    std::random_device random_;
 };
 
 } // namespace

@@ -2,10 +2,14 @@
 #include "tcp.hpp"
 
 #include "from_peer.hpp"
+#include "hello.hpp"
 #include "outcome.hpp"
 #include "settings.hpp"
 
+#include "common/measuring.hpp"
 #include "common/signals.hpp"
+
+#include <mrzone/file_descriptor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +18,6 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -43,30 +46,19 @@ class Socket {
   public:
     Socket() = default;
     explicit Socket(int fd) noexcept : fd_{fd} {}
-    Socket(Socket&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-    Socket& operator=(Socket&& other) noexcept
-    {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Socket()
-    {
-        if (fd_ >= 0)
-            ::close(fd_);
-    }
 
-    [[nodiscard]] int fd() const noexcept { return fd_; }
-    [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return fd_.valid(); }
     void set_patience(std::chrono::milliseconds most) const
     {
         const timeval time{.tv_sec = most.count() / 1000, .tv_usec = most.count() % 1000 * 1000};
-        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
-        ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+        ::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+        ::setsockopt(fd(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
     }
     void write(std::span<const std::byte> bytes) const
     {
         while (!bytes.empty()) {
-            const ssize_t done = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            const ssize_t done = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
             if (done < 0) {
                 if (errno == EINTR)
                     continue;
@@ -78,7 +70,7 @@ class Socket {
     void read(std::span<std::byte> bytes) const
     {
         while (!bytes.empty()) {
-            const ssize_t done = ::recv(fd_, bytes.data(), bytes.size(), 0);
+            const ssize_t done = ::recv(fd(), bytes.data(), bytes.size(), 0);
             if (done < 0) {
                 if (errno == EINTR)
                     continue;
@@ -91,7 +83,7 @@ class Socket {
     }
 
   private:
-    int fd_ = -1;
+    FileDescriptor fd_;
 };
 
 using Token = std::array<std::byte, sizeof(std::uint64_t)>;
@@ -154,15 +146,13 @@ Socket connect_to(const std::string& host, std::uint64_t port, std::chrono::mill
     return socket;
 }
 
-//! Streams at one end, each by a thread of its own. What they read and write is memory like that of the other way.
+//! Streams at one end, each by a thread of its own, over the memory that the other way uses, too.
 class Streams {
   public:
-    Streams(std::vector<Socket> sockets, const TcpPlan& plan, bool sends)
-        : sockets_{std::move(sockets)}, plan_{plan}, sends_{sends}, memory_(sockets_.size())
+    Streams(std::vector<Socket> sockets, const TcpPlan& plan, bool sends, std::vector<std::span<std::byte>> memory)
+        : sockets_{std::move(sockets)}, plan_{plan}, sends_{sends}, memory_{std::move(memory)}
     {
-        for (auto& memory : memory_)
-            memory.resize(std::max<std::size_t>(plan.size, std::min<std::size_t>(plan.size * 64, 8_MiB)));
-        processor_ = processor_seconds();
+        processor_ = app::processor_seconds();
         begin_ = Clock::now();
         for (std::size_t i = 0; i < sockets_.size(); ++i)
             threads_.emplace_back([this, i] { run(i); });
@@ -171,7 +161,6 @@ class Streams {
     {
         for (const Socket& socket : sockets_)
             ::shutdown(socket.fd(), SHUT_RDWR);
-        join();
     }
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
@@ -180,7 +169,7 @@ class Streams {
     //! Throws what a thread failed with.
     TcpOutcome finish()
     {
-        join();
+        threads_.clear();
         if (failure_)
             std::rethrow_exception(failure_);
         return {.seconds = std::chrono::duration<double>(end_ - begin_).count(),
@@ -188,12 +177,6 @@ class Streams {
     }
 
   private:
-    void join()
-    {
-        for (std::thread& thread : threads_)
-            if (thread.joinable())
-                thread.join();
-    }
     void run(std::size_t number) noexcept
     {
         std::exception_ptr failure;
@@ -206,7 +189,7 @@ class Streams {
         if (failure && !failure_)
             failure_ = failure;
         end_ = Clock::now();
-        processor_end_ = processor_seconds();
+        processor_end_ = app::processor_seconds();
         ++ended_;
     }
     void move(const Socket& socket, std::span<std::byte> memory) const
@@ -234,7 +217,7 @@ class Streams {
     std::vector<Socket> sockets_;
     const TcpPlan plan_;
     bool sends_;
-    std::vector<std::vector<std::byte>> memory_;
+    const std::vector<std::span<std::byte>> memory_; // of each stream
     double processor_ = 0;
     Clock::time_point begin_{};
     std::atomic<std::size_t> ended_ = 0;
@@ -242,7 +225,7 @@ class Streams {
     std::exception_ptr failure_;
     Clock::time_point end_{};
     double processor_end_ = 0;
-    std::vector<std::thread> threads_;
+    std::vector<std::jthread> threads_;
 };
 
 Json to_json(const TcpOutcome& outcome)
@@ -283,27 +266,27 @@ std::vector<Socket> accept_all(Channel& channel, const Socket& listener, std::si
 
 } // namespace
 
-TcpResults tcp_as_client(Channel& channel, const std::string& host, const TcpPlan& plan,
+TcpResults tcp_as_client(Channel& channel, const std::string& host, const TcpPlan& plan, std::span<const Line> lines,
                          std::chrono::milliseconds silence)
 {
-    channel.send(
-        "tcp",
-        {{"size", plan.size}, {"bytes", plan.bytes}, {"streams", plan.streams}, {"from_server", plan.from_server}});
+    channel.send("tcp", {{"size", plan.size}, {"bytes", plan.bytes}, {"from_server", plan.from_server}});
     const Json listening = channel.wait("listening");
     const std::uint64_t port = number_from(listening, "port", 65535);
     const Token token = token_of(number_from(listening, "token"));
     std::vector<Socket> sockets;
-    for (unsigned i = 0; i < plan.streams; ++i) {
+    std::vector<std::span<std::byte>> memory;
+    for (const Line& line : lines) {
+        memory.push_back(line.local);
         sockets.push_back(connect_to(host, port, silence));
         sockets.back().write(token);
     }
     channel.wait("connected");
-    Streams streams{std::move(sockets), plan, !plan.from_server};
+    Streams streams{std::move(sockets), plan, !plan.from_server, std::move(memory)};
     for (; !streams.ended(); std::this_thread::sleep_for(std::chrono::milliseconds{1})) {
         channel.watch();
         app::throw_if_interrupted();
     }
-    TcpResults results{.bytes = plan.bytes * plan.streams, .client = streams.finish(), .server = {}};
+    TcpResults results{.bytes = plan.bytes * lines.size(), .client = streams.finish(), .server = {}};
     channel.send("tcp_finished");
     const Json theirs = channel.wait("tcp_finished");
     results.server = {.seconds = real_from(theirs, "seconds"),
@@ -311,21 +294,23 @@ TcpResults tcp_as_client(Channel& channel, const std::string& host, const TcpPla
     return results;
 }
 
-void tcp_as_server(Channel& channel, const Json& message, std::chrono::milliseconds silence)
+void tcp_as_server(Channel& channel, const Json& message, const Settings& settings, std::span<const Line> lines,
+                   std::chrono::milliseconds silence)
 {
-    const TcpPlan plan{.size = number_from(message, "size", largest_operation),
+    const TcpPlan plan{.size = number_from(message, "size", settings.largest),
                        .bytes = number_from(message, "bytes"),
-                       .streams = static_cast<unsigned>(number_from(message, "streams", most_streams)),
                        .from_server = flag_from(message, "from_server")};
-    if (plan.size == 0 || plan.streams == 0)
+    if (plan.size == 0)
         refuse_message("there is nothing to be moved by TCP");
+    std::vector<std::span<std::byte>> memory;
+    for (const Line& line : lines)
+        memory.push_back(line.target);
     const auto [listener, port] = listen_anywhere();
-    std::random_device random;
-    const std::uint64_t token = std::uint64_t{random()} << 31 | random();
+    const std::uint64_t token = secret_number();
     channel.send("listening", {{"port", port}, {"token", token}});
-    std::vector<Socket> sockets = accept_all(channel, listener, plan.streams, token, silence);
+    std::vector<Socket> sockets = accept_all(channel, listener, lines.size(), token, silence);
     channel.send("connected");
-    Streams streams{std::move(sockets), plan, plan.from_server};
+    Streams streams{std::move(sockets), plan, plan.from_server, std::move(memory)};
     std::optional<Json> theirs;
     for (; !theirs || !streams.ended(); std::this_thread::sleep_for(std::chrono::milliseconds{1})) {
         app::throw_if_interrupted();

@@ -4,18 +4,19 @@
 #pragma once
 
 #include "channel.hpp"
+#include "line.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace mrz::perf {
 
 struct TcpPlan {
     std::size_t size = 0;     //!< Bytes of a write to a socket.
-    std::uint64_t bytes = 0;  //!< On each stream.
-    unsigned streams = 1;     //!< Each with a connection and a thread of its own at both ends.
+    std::uint64_t bytes = 0;  //!< On each stream, of which each line has one: a connection, a thread at both ends.
     bool from_server = false; //!< As a read brings bytes; else as a write does.
 };
 
@@ -30,10 +31,11 @@ struct TcpResults {
     TcpOutcome server;
 };
 
-//! Connects to \p host, where the server says that it listens. Throws Error.
-TcpResults tcp_as_client(Channel& channel, const std::string& host, const TcpPlan& plan,
+//! Connects to \p host, where the server says that it listens. Uses the memory of \p lines. Throws Error.
+TcpResults tcp_as_client(Channel& channel, const std::string& host, const TcpPlan& plan, std::span<const Line> lines,
                          std::chrono::milliseconds silence);
-//! Does what the client's message "tcp" says. Throws Error.
-void tcp_as_server(Channel& channel, const Json& message, std::chrono::milliseconds silence);
+//! Does what the client's message "tcp" says, in that memory. Throws Error.
+void tcp_as_server(Channel& channel, const Json& message, const Settings& settings, std::span<const Line> lines,
+                   std::chrono::milliseconds silence);
 
 } // namespace mrz::perf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "work.hpp"
 
+#include "common/measuring.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +40,7 @@ Work::~Work()
 
 std::unique_ptr<Initiator> Work::make_initiator(Line& line)
 {
-    const std::size_t depth = std::min<std::size_t>(use_.settings.depth, use_.slots().count());
+    const std::size_t depth = use_.depth();
     // Operations under way hold whole regions: merged ones hold no more than half of the budget together, or there
     // would be no room for the next.
     const std::size_t merge_up_to = std::min<std::size_t>(use_.settings.cache / 2 / depth, std::size_t{2} << 20);
@@ -56,7 +58,7 @@ std::unique_ptr<Initiator> Work::make_initiator(Line& line)
 
 void Work::start()
 {
-    processor_begin_ = processor_seconds();
+    processor_begin_ = app::processor_seconds();
     shared_.rate.begin(Clock::now());
     threads_.reserve(tasks_.size());
     try {
@@ -82,7 +84,7 @@ void Work::run(Task& task) noexcept
             first_ = std::min(first_.value_or(begin), begin);
             last_ = std::max(last_, end);
             if (begun_ + 1 == tasks_.size())
-                processor_end_ = processor_seconds();
+                processor_end_ = app::processor_seconds();
             ++begun_;
         }
         task.receive_rest();
@@ -130,7 +132,7 @@ Outcome Work::outcome() const
         if (const auto peak = shared_.rate.peak(last_))
             outcome.peak = std::max(*peak, outcome.rate());
     }
-    outcome.processor_seconds = (use_.begins() ? processor_end_ : processor_seconds()) - processor_begin_;
+    outcome.processor_seconds = (use_.begins() ? processor_end_ : app::processor_seconds()) - processor_begin_;
     return outcome;
 }
 

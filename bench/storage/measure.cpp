@@ -4,12 +4,11 @@
 #include "traffic.hpp"
 #include "workload.hpp"
 
+#include <common/measuring.hpp>
 #include <common/output.hpp>
 #include <common/signals.hpp>
 
 #include <mrzone/region.hpp>
-
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,13 +22,6 @@ namespace bench::storage {
 namespace {
 
 using namespace mrz::literals;
-
-double processor_seconds()
-{
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 //! With large blocks fewer, or a round would take minutes; and so many that as many are under way in the end as may
 //! be.
@@ -143,13 +135,13 @@ class Measuring {
 
         const std::optional<mrz::CacheSnapshot> cache_before = tier->cache();
         result.latencies.reserve(result.latencies.size() + workload.timed().size());
-        const double processor = processor_seconds();
+        const double processor = mrz::app::processor_seconds();
         const auto begin = std::chrono::steady_clock::now();
         traffic.run(*tier, workload.timed(), &result.latencies);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         const auto count = static_cast<double>(workload.timed().size());
         result.operations_per_second.push_back(count / elapsed.count());
-        result.processor_seconds.push_back((processor_seconds() - processor) / count);
+        result.processor_seconds.push_back((mrz::app::processor_seconds() - processor) / count);
 
         wait_for_leaving(*tier);
         const KeptInPlace now = kept_in_place();

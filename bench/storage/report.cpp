@@ -4,6 +4,7 @@
 #include "workload.hpp"
 
 #include <common/frames_note.hpp>
+#include <common/measuring.hpp>
 #include <common/size.hpp>
 
 #include <algorithm>
@@ -21,13 +22,6 @@ using mrz::app::Json;
 constexpr std::size_t wanted_size = 4_KiB;
 constexpr std::size_t wanted_depth = 32;
 constexpr double wanted_ratio = 3;
-
-double median(std::vector<double> values)
-{
-    std::ranges::sort(values);
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 //! The latency that \p part (0 to 1) of operations do not pass. Ascending, and not empty.
 std::uint32_t percentile(const std::vector<std::uint32_t>& latencies, double part)
@@ -100,15 +94,16 @@ std::string to_text(const Report& report)
                                ">p99.9 us", ">CPU us", ">keys", ">entries", ">pinned KiB", ">hits %", ">times"}};
         for (; at < report.results.size() && report.results[at].pages == first.pages; ++at) {
             const Result& one = report.results[at];
-            const double rate = median(one.operations_per_second);
+            const double rate = mrz::app::median(one.operations_per_second);
             table.add({std::string{name(one.pages)}, std::to_string(one.depth), mrz::app::size_argument(one.size),
                        std::string{name(one.tier)}, fmt::format("{:.0f}", rate),
                        fmt::format("{:.0f}", rate * static_cast<double>(one.size) / (1 << 20)),
                        microseconds(percentile(one.latencies, 0.5)), microseconds(percentile(one.latencies, 0.99)),
                        microseconds(percentile(one.latencies, 0.999)),
-                       fmt::format("{:.2f}", 1e6 * median(one.processor_seconds)), std::to_string(one.holdings.keys),
-                       std::to_string(one.holdings.entries), std::to_string(pinned_bytes(report, one) / 1024),
-                       hit_percent(one), fmt::format("{:.2f}", median(one.ratio))});
+                       fmt::format("{:.2f}", 1e6 * mrz::app::median(one.processor_seconds)),
+                       std::to_string(one.holdings.keys), std::to_string(one.holdings.entries),
+                       std::to_string(pinned_bytes(report, one) / 1024), hit_percent(one),
+                       fmt::format("{:.2f}", mrz::app::median(one.ratio))});
         }
         text += "\n" + table.text();
     }
@@ -118,7 +113,7 @@ std::string to_text(const Report& report)
             text += fmt::format("{} pages, {}, depth {}: {} / each time: {:.2f} ({:.2f} to {:.2f}); wanted: at least "
                                 "{:.0f}\n",
                                 name(one.pages), mrz::app::size_argument(one.size), one.depth, name(one.tier),
-                                median(one.ratio), std::ranges::min(one.ratio), std::ranges::max(one.ratio),
+                                mrz::app::median(one.ratio), std::ranges::min(one.ratio), std::ranges::max(one.ratio),
                                 wanted_ratio);
     return text;
 }
@@ -128,34 +123,35 @@ Json to_json(const Report& report)
     const Settings& settings = report.settings;
     Json results = Json::array();
     for (const Result& one : report.results) {
-        results.push_back({{"page", name(one.pages)},
-                           {"depth", one.depth},
-                           {"size", one.size},
-                           {"tier", name(one.tier)},
-                           {"operations", one.operations},
-                           {"operations_per_second", median(one.operations_per_second)},
-                           {"bytes_per_second", median(one.operations_per_second) * static_cast<double>(one.size)},
-                           {"rounds", one.operations_per_second},
-                           {"latency_ns",
-                            {{"p50", percentile(one.latencies, 0.5)},
-                             {"p99", percentile(one.latencies, 0.99)},
-                             {"p99_9", percentile(one.latencies, 0.999)},
-                             {"most", one.latencies.back()}}},
-                           {"processor_ns", 1e9 * median(one.processor_seconds)},
-                           {"keys", one.holdings.keys},
-                           {"entries", one.holdings.entries},
-                           {"pinned_bytes", pinned_bytes(report, one)},
-                           {"counted_bytes", one.holdings.bytes},
-                           {"hits", one.hits},
-                           {"misses", one.misses},
-                           {"evictions", one.evictions},
-                           {"merges", one.merges},
-                           {"waits", one.waits},
-                           {"times_each_time",
-                            {{"median", median(one.ratio)},
-                             {"least", std::ranges::min(one.ratio)},
-                             {"most", std::ranges::max(one.ratio)},
-                             {"wanted", is_wanted(one) ? Json(wanted_ratio) : Json()}}}});
+        results.push_back(
+            {{"page", name(one.pages)},
+             {"depth", one.depth},
+             {"size", one.size},
+             {"tier", name(one.tier)},
+             {"operations", one.operations},
+             {"operations_per_second", mrz::app::median(one.operations_per_second)},
+             {"bytes_per_second", mrz::app::median(one.operations_per_second) * static_cast<double>(one.size)},
+             {"rounds", one.operations_per_second},
+             {"latency_ns",
+              {{"p50", percentile(one.latencies, 0.5)},
+               {"p99", percentile(one.latencies, 0.99)},
+               {"p99_9", percentile(one.latencies, 0.999)},
+               {"most", one.latencies.back()}}},
+             {"processor_ns", 1e9 * mrz::app::median(one.processor_seconds)},
+             {"keys", one.holdings.keys},
+             {"entries", one.holdings.entries},
+             {"pinned_bytes", pinned_bytes(report, one)},
+             {"counted_bytes", one.holdings.bytes},
+             {"hits", one.hits},
+             {"misses", one.misses},
+             {"evictions", one.evictions},
+             {"merges", one.merges},
+             {"waits", one.waits},
+             {"times_each_time",
+              {{"median", mrz::app::median(one.ratio)},
+               {"least", std::ranges::min(one.ratio)},
+               {"most", std::ranges::max(one.ratio)},
+               {"wanted", is_wanted(one) ? Json(wanted_ratio) : Json()}}}});
     }
     return {
         {"schema", mrz::app::json_schema},

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -20,6 +22,9 @@
 #include <vector>
 
 namespace mrz::test {
+
+//! What a program ends with if the other end is at fault (mrz-perf(1)).
+constexpr int peer_status = 10;
 
 //! The program, the device and the host that the tests are over: of the environment, so that they run over any
 //! device.
@@ -93,6 +98,19 @@ inline long processor_ticks(pid_t process)
     long system = 0;
     fields >> user >> system;
     return user + system;
+}
+
+//! Kibibytes that the kernel keeps in place for a process.
+inline std::uint64_t kept_in_place(pid_t process)
+{
+    std::uint64_t sum = 0;
+    std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
+    for (std::string name; status >> name; status.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+        std::uint64_t kibibytes = 0;
+        if ((name == "VmPin:" || name == "VmLck:") && status >> kibibytes)
+            sum += kibibytes;
+    }
+    return sum;
 }
 
 //! Waits until operations of a client are under way, which never waits for them without a processor. \return false if

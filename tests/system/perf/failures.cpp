@@ -25,28 +25,13 @@ using perf::Hello;
 using perf::Json;
 using testing::HasSubstr;
 
-constexpr int peer_status = 10;
-
 //! More than can be done before a test ends it.
-const std::vector<std::string> endless{"-D", "600", "-s", "64K", "--memory", "4M"};
+const std::vector<std::string> endless{"-D", "600", "--memory", "4M"};
 
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more)
 {
     words.insert(words.end(), more.begin(), more.end());
     return words;
-}
-
-//! Kibibytes that the kernel keeps in place for a process.
-std::uint64_t kept_in_place(pid_t process)
-{
-    std::uint64_t sum = 0;
-    std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
-    for (std::string name; status >> name; status.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
-        std::uint64_t kibibytes = 0;
-        if ((name == "VmPin:" || name == "VmLck:") && status >> kibibytes)
-            sum += kibibytes;
-    }
-    return sum;
 }
 
 //! A client whose operations are under way.
@@ -119,7 +104,7 @@ TEST_P(PerfUnderLoad, AClientThatIsInterruptedPrintsWhatThereIs)
     expect_served(server);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PerfUnderLoad, testing::Values("write", "read", "send"),
+INSTANTIATE_TEST_SUITE_P(All, PerfUnderLoad, testing::Values("write", "read", "send", "atomic"),
                          [](const auto& of) { return of.param; });
 
 TEST(Perf, InterruptedPrintsJsonThatSaysSo)

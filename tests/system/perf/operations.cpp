@@ -150,6 +150,17 @@ TEST_P(PerfRegistration, GivesKeysThatMoveEveryByte)
 INSTANTIATE_TEST_SUITE_P(All, PerfRegistration, testing::Values("each", "temporary", "batch", "resident"),
                          [](const auto& of) { return of.param; });
 
+TEST_P(PerfRegistration, HasNoMoreUnderWayThanACacheHasRoomFor)
+{
+    PerfServer server;
+    const std::vector<std::vector<std::string>> all = {{"-s", "8M", "-n", "8"},
+                                                       {"-s", "64K", "-n", "200", "--cache", "1M"}};
+    for (std::vector<std::string> words : all) {
+        words.insert(words.end(), {"--registration", GetParam()});
+        EXPECT_GT(measured(server, words)["results"][0]["operations"], 0);
+    }
+}
+
 TEST(Perf, ComparesWaysToRegisterByTurns)
 {
     PerfServer server;

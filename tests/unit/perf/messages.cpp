@@ -54,6 +54,10 @@ TEST(PerfHello, OfAnotherVersionOrProgramIsRefusedInAFewWords)
 TEST(PerfMessages, TextOfAPeerDoesNotSteerATerminal)
 {
     EXPECT_EQ(text_from({{"what", "a\x1b[2Jb\nc"}}, "what"), "a?[2Jb?c");
+    EXPECT_EQ(text_from({{"what", "a\xc2\x9b"
+                                  "2J"}},
+                        "what"),
+              "a??2J"); // U+009B begins a command, too
     EXPECT_EQ(trouble_of([] {
                   static_cast<void>(text_from({{"what", std::string(1025, 'x')}}, "what"));
               }),

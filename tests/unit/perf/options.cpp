@@ -108,6 +108,7 @@ TEST(PerfOptions, ThatContradictEachOtherAreRefused)
         {"-Q", "129"}, // more than are under way
         {"-D", "nan"},
         {"--timeout", "nan"},
+        {"--timeout", "1"},
         {"-s", "0"},
         {"-s", "2G"},
         {"-t", "0"},
