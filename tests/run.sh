@@ -18,7 +18,7 @@ usage: sudo tests/run.sh [unit|soak|lab]
   lab        in virtual machines with stock kernels, which have RDMA devices, NUMA nodes, an IOMMU: see mrz-vm(1). Kernels
              are fetched once, into /var/cache/mrzone
 
-Whatever filters GoogleTest's cases (\$GTEST_FILTER) does so here, and in those machines.
+Whatever filters GoogleTest's cases (\$GTEST_FILTER) does so here, but not in the soak, and in those machines.
 END
 }
 

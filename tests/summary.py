@@ -49,7 +49,9 @@ def main():
                 # A program that ran more than once wrote NAME.xml, NAME_1.xml, …
                 name = re.compile(re.escape(pathlib.PurePath(word).name) + r"(_\d+)?\.xml")
                 reports += (file for file in (build / "results" / suite).glob("*.xml") if name.fullmatch(file.name))
-            reports = [report for report in dict.fromkeys(reports) if report not in counted]
+            # One a test, in the order in which they were written, which is that of the log.
+            reports = sorted({report for report in reports if report not in counted},
+                             key=lambda report: (len(report.name), report.name))[:1]
             counted.update(reports)
             found = [case for report in reports for case in cases(report)]
             for case in found:

@@ -3,7 +3,6 @@
 //! Connections to another process: what two ends do to each other, and what becomes of one when the other ends.
 #include "peer.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>

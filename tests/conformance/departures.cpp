@@ -2,7 +2,6 @@
 #include "departures.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace mrz::test {
 namespace {
@@ -53,8 +52,7 @@ std::string_view departure(std::string_view device, const Cell& cell)
     if (expects(cell, WcStatus::local_protection_error) &&
         is_one_of(cell.happened, {WcStatus::local_qp_operation_error, WcStatus::flush_error}))
         return "rxe calls it a local QP operation error if a key does not let it read what it is to send, or write "
-               "what "
-               "it receives (and a flush error on the sending side, from Linux 6.12 at the latest)";
+               "what it receives (and a flush error on the sending side, from Linux 6.12 at the latest)";
     if (expects(cell, WcStatus::local_length_error) && cell.happened == WcStatus::local_qp_operation_error)
         return "rxe calls it a local QP operation error if a message is longer than its receive";
     if (expects(cell, WcStatus::remote_invalid_request_error) && cell.happened == WcStatus::remote_operation_error)

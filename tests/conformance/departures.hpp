@@ -6,7 +6,6 @@
 
 #include "report.hpp"
 
-#include <cstddef>
 #include <string_view>
 
 namespace mrz::test {

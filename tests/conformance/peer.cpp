@@ -2,10 +2,9 @@
 #include "peer.hpp"
 
 #include <cerrno>
-#include <fstream>
-#include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <thread>
 

@@ -6,15 +6,12 @@
 
 #include "fixture.hpp"
 
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
+#include <span>
 #include <sstream>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <sys/types.h>
 
@@ -56,7 +53,6 @@ class Peer {
     }
     //! By SIGKILL; returns when it is gone.
     void kill();
-    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
   private:
     pid_t pid_ = -1;

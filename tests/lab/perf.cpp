@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,8 +18,6 @@ namespace mrz::test {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr int peer_status = 10;
 
 nlohmann::json measured(const PerfServer& server, std::vector<std::string> options)
 {
@@ -31,16 +28,6 @@ nlohmann::json measured(const PerfServer& server, std::vector<std::string> optio
     return printed_object(result.out);
 }
 
-//! Kibibytes that the kernel has pinned for a process.
-std::uint64_t pinned(pid_t process)
-{
-    std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("VmPin:"))
-            return std::stoull(line.substr(6));
-    return 0;
-}
-
 class PerfOnRxe : public testing::TestWithParam<std::string> {
   protected:
     PerfServer server{{"--memory", "8M"}};
@@ -48,14 +35,16 @@ class PerfOnRxe : public testing::TestWithParam<std::string> {
 
 TEST_P(PerfOnRxe, MovesEveryByteInBothDirections)
 {
-    for (const std::string direction : {"--verify", "--bidirectional"}) {
-        std::vector<std::string> words{"--op", GetParam(), "--verify", direction, "-n",       "50",
-                                       "-t",   "8",        "-r",       "8",       "--memory", "256K"};
+    for (const bool both : {false, true}) {
+        std::vector<std::string> words{"--op", GetParam(), "--verify", "-n",       "50",  "-t",
+                                       "8",    "-r",       "8",        "--memory", "256K"};
+        if (both)
+            words.emplace_back("--bidirectional");
         if (GetParam() != "atomic")
             words.insert(words.end(), {"-s", "12345"});
         const auto json = measured(server, words);
         EXPECT_EQ(json["driver"], "verbs");
-        EXPECT_EQ(json["results"][0]["operations"], direction == "--verify" ? 50 : 100);
+        EXPECT_EQ(json["results"][0]["operations"], both ? 100 : 50);
     }
 }
 
@@ -67,6 +56,15 @@ TEST_P(PerfOnRxe, MeasuresLatency)
 
 INSTANTIATE_TEST_SUITE_P(All, PerfOnRxe, testing::Values("write", "read", "send", "atomic"),
                          [](const auto& of) { return of.param; });
+
+TEST(PerfOnRxeToo, MeasuresAllSizes)
+{
+    PerfServer server{{"--memory", "8M"}};
+    const auto json = measured(server, {"-a", "-n", "2", "--memory", "8M"});
+    ASSERT_EQ(json["results"].size(), 23U);
+    EXPECT_EQ(json["results"].front()["size"], 2);
+    EXPECT_EQ(json["results"].back()["size"], std::size_t{8} << 20);
+}
 
 TEST(PerfOnRxeToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
 {
@@ -116,17 +114,17 @@ TEST_P(PerfOnRxeKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned
     const std::vector<std::string> small{"-n", "20", "-s", "4K", "--memory", "64K", "--verify"};
     static_cast<void>(measured(server, small));
     ASSERT_TRUE(server.program().hear("done", std::chrono::minutes{1}));
-    const std::uint64_t before = pinned(server.program().pid());
+    const std::uint64_t before = kept_in_place(server.program().pid());
     {
         Dialogue client{endless(server)};
         ASSERT_TRUE(client.hear("MsgRate", std::chrono::minutes{2})) << client.text();
         ASSERT_TRUE(wait_until_busy(client.pid()));
-        EXPECT_GT(pinned(server.program().pid()), before);
+        EXPECT_GT(kept_in_place(server.program().pid()), before);
         ::kill(client.pid(), SIGKILL);
     }
     static_cast<void>(measured(server, small));
     ASSERT_TRUE(server.program().hear("done", std::chrono::minutes{1}));
-    EXPECT_LE(pinned(server.program().pid()), before);
+    EXPECT_LE(kept_in_place(server.program().pid()), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PerfOnRxeKilled, testing::Values("write", "send"),

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
 //! The verbs driver on a device of a stock kernel: what it finds, and why what is refused is refused.
+#include "rxe0.hpp"
+
 #include "support/in_child.hpp"
 #include "support/lowered.hpp"
+#include "support/refusal.hpp"
 #include "support/require.hpp"
 
 #include <mrzone/host.hpp>
@@ -27,17 +30,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Error refusal(const std::function<void()>& call)
-{
-    try {
-        call();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "nothing was refused";
-    return Error{1, {.what = {}, .limit = {}, .remedy = {}}};
-}
-
 void write(const std::filesystem::path& file, const std::string& text)
 {
     std::ofstream stream{file};
@@ -49,12 +41,7 @@ class Verbs : public testing::Test {
   protected:
     void SetUp() override
     {
-        bool is_there = false;
-        for (const Driver& driver : drivers())
-            if (driver.name == "verbs")
-                for (const std::string& name : driver.list())
-                    is_there |= name == "rxe0";
-        MRZ_REQUIRE(is_there, "there is no device rxe0");
+        MRZ_REQUIRE(has_rxe0(), "there is no device rxe0");
         // Any user may use a device that udev made, and there is none here.
         for (const auto& file : std::filesystem::directory_iterator{"/dev/infiniband"})
             std::filesystem::permissions(file, std::filesystem::perms{0666});

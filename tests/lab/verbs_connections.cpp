@@ -2,7 +2,10 @@
 //! \file
 //! What of connections is the verbs driver's own: addresses, devices, and who is refused how. That they carry data as
 //! they should is for the conformance suite.
+#include "rxe0.hpp"
+
 #include "support/in_child.hpp"
+#include "support/refusal.hpp"
 #include "support/require.hpp"
 
 #include <mrzone/host.hpp>
@@ -53,27 +56,11 @@ Completion wait(QueuePair& queue_pair)
     return completion;
 }
 
-Error refusal(const std::function<void()>& call)
-{
-    try {
-        call();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "nothing was refused";
-    return Error{1, {.what = {}, .limit = {}, .remedy = {}}};
-}
-
 class VerbsConnections : public testing::Test {
   protected:
     void SetUp() override
     {
-        bool is_there = false;
-        for (const Driver& driver : drivers())
-            if (driver.name == "verbs")
-                for (const std::string& name : driver.list())
-                    is_there |= name == "rxe0";
-        MRZ_REQUIRE(is_there, "there is no device rxe0");
+        MRZ_REQUIRE(has_rxe0(), "there is no device rxe0");
         domain = Domain::open("rxe0");
     }
 
