@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <random>
 #include <string>
 #include <utility>
@@ -131,7 +132,11 @@ class SoftListener final : public Listener {
         if (!adapter_->is_here())
             return;
         static constexpr std::string_view why = "the listener has ended";
-        take_in(most_silent);
+        try {
+            take_in(most_silent);
+            hear_silent(); // who is hung up on with his words unread is told of a reset, and nothing else
+        } catch (const std::bad_alloc&) { // then some are
+        }
         for (const Silent& silent : silent_)
             tell_refusal(silent.socket.get(), why);
         for (const Asker& asker : askers_)

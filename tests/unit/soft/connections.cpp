@@ -217,7 +217,8 @@ TEST_F(SoftConnections, ARequestThatNobodyTakesIsRefused)
 TEST_F(SoftConnections, AnEndOfTheListenerIsToldToWhoWaits)
 {
     const FileDescriptor waiting = stranger();
-    ASSERT_TRUE(send(waiting.get(), make_greeting(Greeting::ask, 5, {})));
+    const hca::WireMemory memory = hca::WireMemory::make();
+    ASSERT_TRUE(send(waiting.get(), make_greeting(Greeting::ask, 5, {}), memory.descriptor()));
     listener.reset();
     EXPECT_THAT(told(waiting), HasSubstr("the listener has ended"));
 }
