@@ -13,8 +13,7 @@
 namespace mrz {
 namespace {
 
-constexpr std::size_t most_slots = MRZ_LOOKUP_SLOTS_ - MRZ_LOOKUP_FIRST_SLOT_;
-constexpr std::size_t slots_size = most_slots * sizeof(std::uint64_t);
+constexpr std::size_t slots_size = MRZ_LOOKUP_SLOTS_ * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 constexpr std::uint64_t slot_size = std::uint64_t{1} << MRZ_LOOKUP_SLOT_SHIFT_;
 
 //! Beyond this somebody has forgotten a reader.
@@ -66,7 +65,7 @@ ViewMapping::ViewMapping()
                      .limit = std::string{"mmap: "} + std::strerror(errno),
                      .remedy = "check ulimit -v and vm.max_map_count"}};
     head_ = static_cast<mrz_lookup_head_*>(address);
-    head_->slot_count = has_slots ? most_slots : 0;
+    head_->slot_count = has_slots ? MRZ_LOOKUP_SLOTS_ : 0;
 }
 
 ViewMapping::~ViewMapping()
@@ -110,8 +109,7 @@ void LookUp::list(Listing& listing, LKey key, Access access)
         region.key = key.value;
         region.writable = grants(access, Access::local_write);
         if (region.foreign == nullptr && fits_free_slots(region)) {
-            set_slots(region, (slot_of(region.end) - 1) << 32 | region.key);
-            ++in_slots_;
+            fill_slots(region);
             listing.is_ = Listing::Is::in_slots;
         } else {
             drop_gone();
@@ -138,8 +136,7 @@ void LookUp::remove(Listing& listing) noexcept
     const SearchedRegion& region = listing.region_;
     const std::scoped_lock guard{mutex_};
     if (listing.is_ == Listing::Is::in_slots) {
-        set_slots(region, 0);
-        --in_slots_;
+        empty_slots(region);
     } else if (listing.is_ == Listing::Is::searched) {
         drop_gone();
         const auto place = std::ranges::lower_bound(searched_, region, std::less<>{});
@@ -170,26 +167,36 @@ void LookUp::forget_memory(const Listing& listing) noexcept
         longest_ = 0;
 }
 
-bool LookUp::fits_free_slots(const SearchedRegion& region) const noexcept
+bool LookUp::fits_free_slots(const SearchedRegion& region) noexcept
 {
-    if (!region.writable || slot_of(region.start) < MRZ_LOOKUP_FIRST_SLOT_ ||
-        ((region.start | region.end) & (slot_size - 1)) != 0 ||
-        slot_of(region.end) > MRZ_LOOKUP_FIRST_SLOT_ + view_.head().slot_count)
+    if (!region.writable || ((region.start | region.end) & (slot_size - 1)) != 0 ||
+        slot_of(region.end) > view_.head().slot_count)
         return false;
-    // Whoever came first keeps them; the other is searched.
-    return std::ranges::all_of(slots_of(region), [](std::uint64_t word) { return word == 0; });
+    // Whoever came first keeps them; the other is searched. So is who comes so soon that a reader could have seen the
+    // end of who left, and read this one's key.
+    std::erase_if(left_, [this](const Left& left) { return quiescence_.passed(left.token); });
+    return std::all_of(view_.ends() + slot_of(region.start), view_.ends() + slot_of(region.end),
+                       [](std::uint64_t end) { return end == 0; }) &&
+           std::ranges::none_of(left_,
+                                [&](const Left& left) { return left.start < region.end && region.start < left.end; });
 }
 
-std::span<std::uint64_t> LookUp::slots_of(const SearchedRegion& region) const noexcept
+void LookUp::fill_slots(const SearchedRegion& region)
 {
-    return {view_.slots() + slot_of(region.start) - MRZ_LOOKUP_FIRST_SLOT_,
-            view_.slots() + slot_of(region.end) - MRZ_LOOKUP_FIRST_SLOT_};
+    left_.reserve(left_.size() + in_slots_ + 1);
+    for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
+        __atomic_store_n(&view_.keys()[slot], region.key, __ATOMIC_RELAXED);
+    for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
+        __atomic_store_n(&view_.ends()[slot], region.end, __ATOMIC_RELEASE);
+    ++in_slots_;
 }
 
-void LookUp::set_slots(const SearchedRegion& region, std::uint64_t word) noexcept
+void LookUp::empty_slots(const SearchedRegion& region) noexcept
 {
-    for (std::uint64_t& slot : slots_of(region))
-        __atomic_store_n(&slot, word, __ATOMIC_RELEASE);
+    for (std::uint64_t slot = slot_of(region.start); slot < slot_of(region.end); ++slot)
+        __atomic_store_n(&view_.ends()[slot], 0, __ATOMIC_RELEASE);
+    --in_slots_;
+    left_.push_back({region.start, region.end, quiescence_.start()});
 }
 
 bool LookUp::is_gone(const SearchedRegion& region) const noexcept

@@ -37,7 +37,12 @@ class ViewMapping {
     ViewMapping& operator=(const ViewMapping&) = delete;
     ~ViewMapping();
     [[nodiscard]] mrz_lookup_head_& head() const noexcept { return *head_; }
-    [[nodiscard]] std::uint64_t* slots() const noexcept { return reinterpret_cast<std::uint64_t*>(head_ + 1); }
+    //! Of each slot: where its region ends, and its key.
+    [[nodiscard]] std::uint64_t* ends() const noexcept { return reinterpret_cast<std::uint64_t*>(head_ + 1); }
+    [[nodiscard]] std::uint32_t* keys() const noexcept
+    {
+        return reinterpret_cast<std::uint32_t*>(ends() + MRZ_LOOKUP_SLOTS_);
+    }
 
   private:
     mrz_lookup_head_* head_ = nullptr;
@@ -99,7 +104,7 @@ class LookUp {
     void leave(unsigned reader) noexcept;
     //! Of these only what readers may call at any time is to be used.
     [[nodiscard]] Quiescence& quiescence() noexcept { return quiescence_; }
-    [[nodiscard]] const std::uint64_t* view() const noexcept { return view_.slots(); }
+    [[nodiscard]] const std::uint64_t* view() const noexcept { return view_.ends(); }
 
     //! From now until open() regions that are not in slots are not found: for when some of their memory may be gone.
     //! Shutting and opening nest. shut() neither allocates nor waits for anybody who does.
@@ -126,9 +131,10 @@ class LookUp {
     [[nodiscard]] bool is_gone(const SearchedRegion& region) const noexcept;
     //! Of what is searched takes out what is gone.
     void drop_gone() noexcept;
-    [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) const noexcept;
-    [[nodiscard]] std::span<std::uint64_t> slots_of(const SearchedRegion& region) const noexcept;
-    void set_slots(const SearchedRegion& region, std::uint64_t word) noexcept;
+    [[nodiscard]] bool fits_free_slots(const SearchedRegion& region) noexcept;
+    //! Throws std::bad_alloc, and then nothing has changed.
+    void fill_slots(const SearchedRegion& region);
+    void empty_slots(const SearchedRegion& region) noexcept;
     //! Makes tables of what is searched now, and publishes them. Throws std::bad_alloc, and then nothing has changed.
     //! Only of what was searched after drop_gone(), with mutex_ held all the time.
     void change_tables(bool writable_too);
@@ -149,6 +155,12 @@ class LookUp {
     std::uint64_t dropped_ = 0;            // hidings_ when what was gone was dropped
     std::vector<std::shared_ptr<MemoryWatch>> watches_;
     std::size_t in_slots_ = 0;
+    struct Left {
+        std::uint64_t start;
+        std::uint64_t end;
+        std::uint64_t token;
+    };
+    std::vector<Left> left_; // slots that a reader may be about to read the key of; has room for all in slots
     std::uint64_t next_number_ = 0;
     std::unique_ptr<SegmentTable> retired_; // the oldest; each has the next
     SegmentTable* last_retired_ = nullptr;

@@ -13,7 +13,7 @@
  * some microseconds around such a call, of whatever watched memory of the process, searches find nothing; so a miss
  * may be worth a second try, or a lease. Memory of an arena is found all the same.
  *
- * Memory of an arena is found by a shift, a bound and a load, as is what else lasts (RegionOptions), is whole,
+ * Memory of an arena is found by a shift, a bound and two loads, as is what else lasts (RegionOptions), is whole,
  * aligned 2 MiB and grants local write. Other regions are searched, in a number of steps that grows with the
  * logarithm of theirs and without a branch that chance decides. Of those that overlap the one is taken that reaches
  * farthest.
@@ -47,7 +47,6 @@ typedef struct mrz_reader mrz_reader;
 enum {
     MRZ_LOOKUP_SLOT_SHIFT_ = 21,
     MRZ_LOOKUP_SLOTS_ = 1 << 26, /* The user's half of a 48-bit address space. */
-    MRZ_LOOKUP_FIRST_SLOT_ = 2,  /* There are none before, so that no range ends in slot 0. */
     MRZ_LOOKUP_TO_WRITE_ = 0,
     MRZ_LOOKUP_TO_READ_ = 1
 };
@@ -72,13 +71,14 @@ struct mrz_lookup_table_ {
 };
 
 /*
- * What all readers of a domain read: this, and right behind it the slots. A slot is the number of the last slot of
- * its region << 32 | key; 0: none. A view is the address of the slots. In a child made by fork all of it reads as
- * zero, so that nothing is found.
+ * What all readers of a domain read: this, and right behind it what is known of each slot, in two arrays: where its
+ * region ends, as the address after the last byte (0: there is none), and its key. A view is the address of the first
+ * array. An end that was seen belongs to the key that is read after it: a slot has no other key before every reader
+ * was quiescent. In a child made by fork all of it reads as zero, so that nothing is found.
  */
 struct mrz_lookup_head_ {
     const struct mrz_lookup_table_* tables[2]; /* By MRZ_LOOKUP_TO_…; NULL: nothing. */
-    uint64_t slot_count;                       /* From the first on; does not change. */
+    uint64_t slot_count;                       /* Does not change. */
     uint64_t unused[5];
 };
 
@@ -91,21 +91,22 @@ static inline const struct mrz_lookup_head_* mrz_lookup_head_of_(const uint64_t*
     return (const struct mrz_lookup_head_*)(const void*)view - 1;
 }
 
-/* The word of the slot where the region is that covers all the bytes; 0: none. */
-MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_slot_(const uint64_t* view, uint64_t address, uint64_t length)
+/* The key, as a word that is not 0. */
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_slot_word_(const uint64_t* view, uint64_t address)
 {
-    const uint64_t first = (uint64_t)MRZ_LOOKUP_FIRST_SLOT_ << MRZ_LOOKUP_SLOT_SHIFT_;
-    const uint64_t slot = (address - first) >> MRZ_LOOKUP_SLOT_SHIFT_;
-    /* No region is so long; from here on no sum and no shift loses a bit. Nothing is left of it for a uint32_t. */
+    const uint32_t* const keys = (const uint32_t*)(const void*)(view + MRZ_LOOKUP_SLOTS_);
+    return (uint64_t)1 << 32 | __atomic_load_n(&keys[address >> MRZ_LOOKUP_SLOT_SHIFT_], __ATOMIC_RELAXED);
+}
+
+/* The end of the region in slots that covers all the bytes; 0: none. */
+MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_slot_end_(const uint64_t* view, uint64_t address, uint64_t length)
+{
+    const uint64_t slot = address >> MRZ_LOOKUP_SLOT_SHIFT_;
+    /* No region is so long; from here on no sum loses a bit. Nothing is left of it for a uint32_t. */
     if (__builtin_expect(slot < mrz_lookup_head_of_(view)->slot_count && length >> 52 == 0, 1)) {
-        /* One load, so that key and last slot belong together. */
-        const uint64_t word = __atomic_load_n(&view[slot], __ATOMIC_RELAXED);
-        const uint64_t last = (address + length - 1) >> MRZ_LOOKUP_SLOT_SHIFT_;
-        if (__builtin_expect(last << 32 <= word, 1)) {
-            if (word == 0) /* Nothing ends before slot 1, as the compiler does not see. */
-                __builtin_unreachable();
-            return word;
-        }
+        const uint64_t end = __atomic_load_n(&view[slot], __ATOMIC_ACQUIRE);
+        if (__builtin_expect(address + length - 1 < end, 1))
+            return end;
     }
     return 0;
 }
@@ -146,10 +147,11 @@ MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_segment_end_(const uint64_t* view, int us
 /* The key in the low half of what is not 0; 0: none. */
 MRZ_LOOKUP_INLINE_ uint64_t mrz_lookup_word_(const uint64_t* view, int use, const void* address, uint64_t length)
 {
-    uint64_t word = mrz_lookup_slot_(view, (uint64_t)(uintptr_t)address, length);
-    if (__builtin_expect(word != 0, 1))
-        return word;
-    (void)mrz_lookup_segment_end_(view, use, (uint64_t)(uintptr_t)address, length, &word);
+    const uint64_t begin = (uint64_t)(uintptr_t)address;
+    uint64_t word = 0;
+    if (__builtin_expect(mrz_lookup_slot_end_(view, begin, length) != 0, 1))
+        return mrz_lookup_slot_word_(view, begin);
+    (void)mrz_lookup_segment_end_(view, use, begin, length, &word);
     return word;
 }
 
@@ -157,10 +159,12 @@ static inline uint64_t mrz_lookup_reach_(const uint64_t* view, int use, const vo
                                          uint64_t* word)
 {
     const uint64_t begin = (uint64_t)(uintptr_t)address;
-    *word = mrz_lookup_slot_(view, begin, length);
-    const uint64_t end = *word != 0 ? ((*word >> 32) + 1) << MRZ_LOOKUP_SLOT_SHIFT_
-                                    : mrz_lookup_segment_end_(view, use, begin, length, word);
-    return *word != 0 ? end - begin : 0;
+    uint64_t end = mrz_lookup_slot_end_(view, begin, length);
+    if (end != 0)
+        *word = mrz_lookup_slot_word_(view, begin);
+    else
+        end = mrz_lookup_segment_end_(view, use, begin, length, word);
+    return end != 0 ? end - begin : 0;
 }
 
 static inline int mrz_lookup_key_(uint64_t word, struct mrz_lkey* key)

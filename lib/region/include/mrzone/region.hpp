@@ -48,7 +48,7 @@ struct RegionOptions {
     //! regions of a cache do.
     bool looked_up = true;
     //! Whether nothing but the owner of the region can take the memory away before the region ends, as with memory of
-    //! an arena. Look-ups find what of it is whole, aligned 2 MiB by one load, even while other memory is unmapped.
+    //! an arena. Look-ups find what of it is whole, aligned 2 MiB by an index, even while other memory is unmapped.
     bool lasting = false;
     Tier tier = Tier::resident;
 };
@@ -63,7 +63,7 @@ struct RegionRequest {
 //! What readers (mrzone/reader.hpp) of a domain find, and how.
 struct LookUpSnapshot {
     std::size_t regions = 0;        //!< That are found.
-    std::size_t in_slots = 0;       //!< Of these, by one load.
+    std::size_t in_slots = 0;       //!< Of these, by an index.
     std::size_t segments = 0;       //!< That the others are searched in: fewer where some lie within others.
     std::size_t tables_waiting = 0; //!< Old ones that a reader may still be searching.
     std::size_t bytes_waiting = 0;  //!< Theirs.
