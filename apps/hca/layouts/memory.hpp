@@ -45,7 +45,7 @@ inline constexpr Field mkey_umem_valid{97, 1};
 inline constexpr Block memory_key_mkey_entry{16, 64};
 inline constexpr Field translations_octword_actual_size{768, 32};
 // Linux leaves these two to users of DevX, so its header does not name them; DPDK does (mlx5_prm.h).
-inline constexpr Field mkey_umem_id{800, 32};      // not in the kernel header
+inline constexpr Field mkey_umem_id{800, 32};     // not in the kernel header
 inline constexpr Field mkey_umem_offset{832, 64}; // not in the kernel header
 inline constexpr Block klm_pas_mtt{272, 0};
 } // namespace create_mkey_in
