@@ -35,7 +35,7 @@ inline constexpr Field len{192, 64};
 inline constexpr Field bsf_octword_size{256, 32};
 inline constexpr Field translations_octword_size{416, 32};
 inline constexpr Field relaxed_ordering_read{473, 1};
-inline constexpr Field log_page_size{475, 5};
+inline constexpr Field log_page_size{474, 6}; // Linux before 6.13 writes the lower five bits
 } // namespace mkc
 
 namespace create_mkey_in {
@@ -84,7 +84,7 @@ inline constexpr Block mtt{32, 0};
 
 namespace create_umem_in {
 inline constexpr std::size_t bytes = 48;
-inline constexpr Block umem{16, 32};
+inline constexpr Block umem{16, 0}; // with its pages
 } // namespace create_umem_in
 
 namespace create_umem_out {
