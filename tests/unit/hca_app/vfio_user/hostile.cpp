@@ -12,15 +12,6 @@ using namespace vfio_user;
 
 class VfioUserHostile : public ServedDevice {
   protected:
-    VfioUserHostile()
-    {
-        set_log_sink([](Severity, std::string_view) {});
-    }
-    ~VfioUserHostile() override
-    {
-        stop_server();
-        set_log_sink({});
-    }
     Client agreed()
     {
         Client client{server.path()};

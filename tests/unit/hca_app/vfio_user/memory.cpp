@@ -79,7 +79,7 @@ TEST_F(VfioUserMemory, ThatIsNotSharedEndsTheClientAndSaysWhatIsMissing)
     EXPECT_EQ(client.call(Command::device_get_info, bytes_of(DeviceInfo{.argsz = sizeof(DeviceInfo)})).error(),
               EINVAL);
     EXPECT_TRUE(client.is_ended());
-    wait_for_next_client();
+    stop_server();
     set_log_sink({});
     EXPECT_THAT(said, testing::HasSubstr("share=on"));
 }
