@@ -32,6 +32,8 @@ struct Hca::Parts {
 
     //! Drops a key's entries from the caches.
     void forget(Mkey key);
+    //! There is a receive of \p qp's own that was not there before.
+    void have_receive(QueuePair& qp, Aftermath& after) const;
     //! A receive was posted to \p qp: a peer that was refused for want of one, over a link, is told.
     static void tell_receive(QueuePair& qp, Aftermath& after);
 

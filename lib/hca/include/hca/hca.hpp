@@ -107,6 +107,10 @@ class Hca {
     //! destroyed), ENOMEM (the queue is full).
     [[nodiscard]] int post_receive(QueuePair& qp, const ReceiveWorkRequest& request);
     [[nodiscard]] int post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request);
+    //! Its source has receives that it had not before. Who waits for one gets it at once instead of when his timer
+    //! says so, or over a link perhaps never; in ERR they are flushed.
+    void receives_added(QueuePair& qp);
+    void receives_added(SharedReceiveQueue& srq);
     //! Lets waiting work go on whose time has come, then takes completions.
     std::size_t poll(CompletionQueue& cq, std::span<Completion> completions);
     //! Lets waiting work go on whose time has come.
