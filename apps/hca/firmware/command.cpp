@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <firmware/command.hpp>
+#include "firmware/command.hpp"
 
-#include <layouts/command.hpp>
+#include "layouts/command.hpp"
 
 #include <mrzone/base.hpp>
 

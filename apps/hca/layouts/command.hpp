@@ -4,7 +4,7 @@
 //! output.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 namespace mrz::layouts {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 #include <gtest/gtest.h>
 
