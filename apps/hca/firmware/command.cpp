@@ -129,7 +129,10 @@ void Commands::run(std::span<const std::byte> in, std::span<std::byte> out) cons
         if (handler == nullptr)
             throw Refusal{Status::bad_op, "there is no such command here"};
         check_lengths(*handler, in.size(), out.size());
-        handler->run({opcode, op_mod, uid, in, out});
+        const Command command{opcode, op_mod, uid, in, out};
+        if (gate_)
+            gate_(*handler, command);
+        handler->run(command);
     } catch (const Refusal& refusal) {
         refuse(refusal.status(), refusal.syndrome(), refusal.what());
     } catch (const Error& error) {

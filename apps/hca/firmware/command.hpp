@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mrz::firmware {
 
@@ -72,6 +73,7 @@ struct Handler {
     std::size_t least_in = 16; //!< Bytes; shorter ones are refused before it is called.
     std::size_t least_out = 16;
     std::function<void(const Command&)> run;
+    bool before_init = false; //!< Whether it may come before INIT_HCA.
 };
 
 //! All handlers, by opcode.
@@ -79,6 +81,8 @@ class Commands {
   public:
     //! Two handlers for one opcode are a fault in the program: std::logic_error.
     void add(Handler handler);
+    //! Asked before each handler; it throws a Refusal where the command may not come now.
+    void set_gate(std::function<void(const Handler&, const Command&)> gate) { gate_ = std::move(gate); }
     [[nodiscard]] const Handler* find(std::uint16_t opcode) const;
     [[nodiscard]] const std::map<std::uint16_t, Handler>& all() const noexcept { return handlers_; }
 
@@ -88,6 +92,7 @@ class Commands {
 
   private:
     std::map<std::uint16_t, Handler> handlers_;
+    std::function<void(const Handler&, const Command&)> gate_;
 };
 
 } // namespace mrz::firmware

@@ -35,7 +35,7 @@ inline constexpr Field len{192, 64};
 inline constexpr Field bsf_octword_size{256, 32};
 inline constexpr Field translations_octword_size{416, 32};
 inline constexpr Field relaxed_ordering_read{473, 1};
-inline constexpr Field log_page_size{475, 5};
+inline constexpr Field log_page_size{474, 6}; // Linux before 6.13 writes the lower five bits
 } // namespace mkc
 
 namespace create_mkey_in {
@@ -45,7 +45,7 @@ inline constexpr Field mkey_umem_valid{97, 1};
 inline constexpr Block memory_key_mkey_entry{16, 64};
 inline constexpr Field translations_octword_actual_size{768, 32};
 // Linux leaves these two to users of DevX, so its header does not name them; DPDK does (mlx5_prm.h).
-inline constexpr Field mkey_umem_id{800, 32};      // not in the kernel header
+inline constexpr Field mkey_umem_id{800, 32};     // not in the kernel header
 inline constexpr Field mkey_umem_offset{832, 64}; // not in the kernel header
 inline constexpr Block klm_pas_mtt{272, 0};
 } // namespace create_mkey_in
@@ -84,7 +84,7 @@ inline constexpr Block mtt{32, 0};
 
 namespace create_umem_in {
 inline constexpr std::size_t bytes = 48;
-inline constexpr Block umem{16, 32};
+inline constexpr Block umem{16, 0}; // with its pages
 } // namespace create_umem_in
 
 namespace create_umem_out {
