@@ -108,6 +108,22 @@ void Hca::Parts::tell_receive(QueuePair& qp, Aftermath& after)
     after.links.push_back(qp.attributes_.link);
 }
 
+WcStatus Hca::read_local(Pd pd, const Sge& from, std::span<std::byte> into) const
+{
+    const std::uint64_t length = std::min<std::uint64_t>(from.length, into.size());
+    Scratch scratch;
+    const std::shared_lock access{parts_->access};
+    const Violation violation = parts_->translator.translate(
+        {Mkey{from.lkey.value}, from.address, length, KeyRights::local_read, pd}, scratch.segments);
+    if (violation != Violation::none)
+        return local_status(violation);
+    if (!resolve(parts_->bus, scratch.segments, Direction::read, scratch.local))
+        return WcStatus::local_protection_error;
+    const Piece to{into.data(), length};
+    copy({&to, 1}, scratch.local);
+    return WcStatus::success;
+}
+
 std::size_t Hca::poll(CompletionQueue& cq, std::span<Completion> completions)
 {
     parts_->traffic.progress();

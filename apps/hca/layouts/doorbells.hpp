@@ -3,7 +3,7 @@
 //! Doorbells: what a driver writes into a page of user access (UAR) of the BAR, and the records in its memory.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 #include <cstddef>
 #include <cstdint>

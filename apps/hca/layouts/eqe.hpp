@@ -4,7 +4,7 @@
 //! compares the two.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 #include <cstddef>
 #include <cstdint>

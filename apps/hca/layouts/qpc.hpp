@@ -3,7 +3,7 @@
 //! Queue pair contexts, and the commands that carry them.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 namespace mrz::layouts {
 

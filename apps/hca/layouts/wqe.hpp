@@ -4,7 +4,7 @@
 //! include/linux/mlx5/qp.h, mlx5_wqe_ctrl_seg is wqe_ctrl_seg here, and a test compares the two.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 #include <cstddef>
 #include <cstdint>

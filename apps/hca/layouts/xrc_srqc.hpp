@@ -3,7 +3,7 @@
 //! Shared receive queues of extended reliable connections, and the commands that carry them.
 #pragma once
 
-#include <layouts/field.hpp>
+#include "layouts/field.hpp"
 
 namespace mrz::layouts {
 
