@@ -64,7 +64,10 @@ bool store(Bus& bus, DmaAddress at, Word value) noexcept
 
 void Bus::exclusively(const std::function<void()>& change)
 {
-    const std::lock_guard guard{lock_};
+    const std::lock_guard turn{turn_};
+    changing_ = true;
+    const std::unique_lock guard{lock_};
+    changing_ = false; // who comes now waits for lock_ anyway
     change();
 }
 

@@ -5,6 +5,7 @@
 
 #include <hca/bus.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,13 +21,22 @@ namespace mrz::dma {
 //! The engine does not hold it: whoever changes what memory answers pauses the engine as well (hca::Hca::pause()).
 class Bus : public hca::Bus {
   public:
-    //! While it lives, memory() means the same. Short: do not call the engine, nor take locks, meanwhile.
-    [[nodiscard]] std::shared_lock<std::shared_mutex> hold() { return std::shared_lock{lock_}; }
+    //! While it lives, memory() means the same. Short: do not call the engine, the functions below, or hold() again,
+    //! and take no locks, meanwhile.
+    [[nodiscard]] std::shared_lock<std::shared_mutex> hold()
+    {
+        if (changing_.load(std::memory_order_relaxed))
+            const std::lock_guard waited{turn_};
+        return std::shared_lock{lock_};
+    }
     //! Runs \p change while nobody holds it.
     void exclusively(const std::function<void()>& change);
 
   private:
     std::shared_mutex lock_;
+    // Those who hold it, one after the other, would else keep out who wants to change it, for as long as they like.
+    std::mutex turn_;
+    std::atomic<bool> changing_ = false;
 };
 
 //! Copies from the guest's memory. \return false if not all of it answers; then \p into is in part written.

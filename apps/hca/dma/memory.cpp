@@ -17,18 +17,19 @@ namespace {
 
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
-std::string name_of(DmaAddress at, std::uint64_t bytes)
-{
-    return "mapping " + format_size(bytes) + " of the guest at " + format_hex(at.value());
-}
-
-[[noreturn]] void refuse(int error, DmaAddress at, std::uint64_t bytes, std::string limit, std::string remedy)
+[[noreturn]] void refuse(const char* what, int error, DmaAddress at, std::uint64_t bytes, std::string limit,
+                         std::string remedy)
 {
     throw Error{error,
                 {.trouble = Trouble::invalid,
-                 .what = name_of(at, bytes),
+                 .what = std::string{what} + ' ' + format_size(bytes) + " of the guest at " + format_hex(at.value()),
                  .limit = std::move(limit),
                  .remedy = std::move(remedy)}};
+}
+
+[[noreturn]] void refuse(int error, const Range& range, std::string limit, std::string remedy)
+{
+    refuse("mapping", error, range.at, range.bytes, std::move(limit), std::move(remedy));
 }
 
 //! Throws unless the bytes are those of a file, and will be as long as it is mapped.
@@ -36,15 +37,14 @@ void check_file(int file, std::uint64_t offset, const Range& range)
 {
     struct stat status {};
     if (::fstat(file, &status) != 0)
-        refuse(errno, range.at, range.bytes, std::string{"fstat: "} + std::strerror(errno), "share memory");
+        refuse(errno, range, std::string{"fstat: "} + std::strerror(errno), "share memory");
     const auto size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
     if (offset > size || range.bytes > size - offset)
-        refuse(EINVAL, range.at, range.bytes, "the file behind it has only " + format_size(size),
-               "map what the file holds");
+        refuse(EINVAL, range, "the file behind it has only " + format_size(size), "map what the file holds");
     // Whoever truncates a file makes of an access to its mapping a SIGBUS. Only memfds can promise not to.
     const int seals = ::fcntl(file, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
-        refuse(EINVAL, range.at, range.bytes, "the file behind it is not sealed against shrinking",
+        refuse(EINVAL, range, "the file behind it is not sealed against shrinking",
                "use -object memory-backend-memfd,share=on (seal=on is its default)");
 }
 
@@ -108,16 +108,16 @@ void Memory::check(const Range& range) const
 {
     const std::uint64_t at = range.at.value();
     if (range.bytes == 0 || (at | range.bytes) % page != 0)
-        refuse(EINVAL, range.at, range.bytes, "it is not whole pages of 4 KiB", "map whole pages");
+        refuse(EINVAL, range, "it is not whole pages of 4 KiB", "map whole pages");
     if (range.bytes - 1 > most - at)
-        refuse(EINVAL, range.at, range.bytes, "it ends after the last address", "map less");
+        refuse(EINVAL, range, "it ends after the last address", "map less");
     if (!range.readable && !range.writable)
-        refuse(EINVAL, range.at, range.bytes, "it is neither readable nor writable", "map it with a right");
+        refuse(EINVAL, range, "it is neither readable nor writable", "map it with a right");
     if (placed_.size() >= most_ranges)
-        refuse(ENOSPC, range.at, range.bytes, "there are " + std::to_string(most_ranges) + " ranges", "unmap others");
+        refuse(ENOSPC, range, "there are " + std::to_string(most_ranges) + " ranges", "unmap others");
     const std::size_t next = first_not_before(at);
     if (next < placed_.size() && placed_[next].first <= at + (range.bytes - 1))
-        refuse(EEXIST, range.at, range.bytes, "a part of it is mapped", "unmap it first");
+        refuse(EEXIST, range, "a part of it is mapped", "unmap it first");
 }
 
 void Memory::place(const Range& range, Mapping mapping)
@@ -131,7 +131,7 @@ void Memory::map(const Range& range, int file, std::uint64_t offset)
 {
     check(range);
     if (offset % page != 0)
-        refuse(EINVAL, range.at, range.bytes, "the offset in its file is not a multiple of 4 KiB", "map whole pages");
+        refuse(EINVAL, range, "the offset in its file is not a multiple of 4 KiB", "map whole pages");
     check_file(file, offset, range);
     place(range, Mapping{file, offset, range.bytes, range.writable});
 }
@@ -146,16 +146,17 @@ void Memory::unmap(DmaAddress at, std::uint64_t bytes)
 {
     const std::uint64_t first = at.value();
     if (bytes == 0 || bytes - 1 > most - first)
-        refuse(EINVAL, at, bytes, "it is no range", "unmap what was mapped");
+        refuse("unmapping", EINVAL, at, bytes, "it is no range", "unmap what was mapped");
     const std::uint64_t last = first + (bytes - 1);
     const std::size_t begin = first_not_before(first);
     std::size_t end = begin;
     while (end < placed_.size() && placed_[end].first <= last)
         ++end;
     if (begin == end)
-        refuse(ENOENT, at, bytes, "nothing is mapped there", "unmap what was mapped");
+        refuse("unmapping", ENOENT, at, bytes, "nothing is mapped there", "unmap what was mapped");
     if (placed_[begin].first < first || placed_[end - 1].last > last)
-        refuse(EINVAL, at, bytes, "what is mapped there reaches over its bounds", "unmap what was mapped");
+        refuse("unmapping", EINVAL, at, bytes, "what is mapped there reaches over its bounds",
+               "unmap what was mapped");
     placed_.erase(placed_.begin() + static_cast<std::ptrdiff_t>(begin),
                   placed_.begin() + static_cast<std::ptrdiff_t>(end));
 }

@@ -242,4 +242,9 @@ inline constexpr std::size_t bytes = 48;
 inline constexpr Block roce_address{16, 32};
 } // namespace query_roce_address_out
 
+namespace pkey {
+inline constexpr std::size_t bytes = 4;
+inline constexpr Field pkey{16, 16};
+} // namespace pkey
+
 } // namespace mrz::layouts
