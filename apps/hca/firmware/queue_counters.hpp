@@ -11,8 +11,8 @@ namespace mrz::firmware {
 class QueueCounters final : public Object {
   public:
     static constexpr Kind kind = Kind::q_counter;
-    QueueCounters(std::uint32_t number, std::uint16_t uid, hca::HcaCounters start)
-        : Object{kind, number, uid}, start{start}
+    QueueCounters(std::uint32_t number, std::uint16_t uid, const hca::HcaCounters& now)
+        : Object{kind, number, uid}, start{now}
     {
     }
 
