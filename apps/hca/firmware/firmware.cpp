@@ -69,6 +69,12 @@ void Firmware::set_fault(std::uint16_t opcode, std::optional<CommandFault> fault
         faults_.erase(opcode);
 }
 
+void Firmware::wait()
+{
+    if (queue_ != nullptr)
+        queue_->wait();
+}
+
 void Firmware::between_commands(const std::function<void()>& look)
 {
     if (queue_ != nullptr)

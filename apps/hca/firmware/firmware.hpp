@@ -59,6 +59,8 @@ class Firmware {
 
     //! From now on commands with \p opcode end so; none: no longer. From any thread.
     void set_fault(std::uint16_t opcode, std::optional<CommandFault> fault);
+    //! Waits until every command is carried out that was rung for.
+    void wait();
     //! Runs \p look between two commands, while no other begins: for whoever shows objects.
     void between_commands(const std::function<void()>& look);
 

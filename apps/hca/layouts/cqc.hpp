@@ -22,6 +22,8 @@ inline constexpr Field cqe_comp_en{17, 1};
 inline constexpr Field mini_cqe_res_format{18, 2};
 inline constexpr Field st{20, 4};
 inline constexpr Field cqe_compression_layout{30, 2};
+// Linux leaves umems to users of DevX, so its header does not name these; DPDK does (mlx5_prm.h).
+inline constexpr Field dbr_umem_id{32, 32}; // not in the kernel header
 inline constexpr Field page_offset{84, 6};
 inline constexpr Field log_cq_size{99, 5};
 inline constexpr Field uar_page{104, 24};
@@ -44,6 +46,8 @@ inline constexpr Field uid{16, 16};
 inline constexpr Field op_mod{48, 16};
 inline constexpr Block cq_context{16, 64};
 inline constexpr Field cq_umem_valid{736, 1};
+inline constexpr Field cq_umem_offset{640, 64}; // not in the kernel header
+inline constexpr Field cq_umem_id{704, 32};     // not in the kernel header
 inline constexpr Block pas{272, 0};
 } // namespace create_cq_in
 
@@ -65,6 +69,8 @@ inline constexpr Field cqn{72, 24};
 inline constexpr Block modify_field_select_resize_field_select{12, 4};
 inline constexpr Block cq_context{16, 64};
 inline constexpr Field cq_umem_valid{736, 1};
+inline constexpr Field cq_umem_offset{640, 64}; // not in the kernel header
+inline constexpr Field cq_umem_id{704, 32};     // not in the kernel header
 inline constexpr Block pas{272, 0};
 } // namespace modify_cq_in
 

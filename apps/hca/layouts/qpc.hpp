@@ -90,6 +90,8 @@ inline constexpr Field sw_rq_counter{1504, 32};
 inline constexpr Field cs_req{1584, 8};
 inline constexpr Field cs_res{1592, 8};
 inline constexpr Field dbr_umem_valid{1667, 1};
+// Linux leaves umems to users of DevX, so its header does not name these; DPDK does (mlx5_prm.h).
+inline constexpr Field dbr_umem_id{1824, 32}; // not in the kernel header
 } // namespace qpc
 
 //! CREATE_QP.
@@ -103,6 +105,8 @@ inline constexpr Field opt_param_mask{128, 32};
 inline constexpr Field ece{160, 32};
 inline constexpr Block qpc{24, 232};
 inline constexpr Field wq_umem_valid{2144, 1};
+inline constexpr Field wq_umem_offset{2048, 64}; // not in the kernel header
+inline constexpr Field wq_umem_id{2112, 32};     // not in the kernel header
 inline constexpr Block pas{272, 0};
 } // namespace create_qp_in
 

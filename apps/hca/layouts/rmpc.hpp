@@ -24,6 +24,10 @@ inline constexpr Field log_wq_pg_sz{275, 5};
 inline constexpr Field log_wq_sz{283, 5};
 inline constexpr Field dbr_umem_valid{288, 1};
 inline constexpr Field wq_umem_valid{289, 1};
+// Linux leaves umems to users of DevX, so its header does not name these; DPDK does (mlx5_prm.h).
+inline constexpr Field dbr_umem_id{320, 32};    // not in the kernel header
+inline constexpr Field wq_umem_id{352, 32};     // not in the kernel header
+inline constexpr Field wq_umem_offset{384, 64}; // not in the kernel header
 inline constexpr Block pas{192, 0};
 } // namespace wq
 
