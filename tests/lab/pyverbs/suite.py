@@ -192,8 +192,8 @@ def main():
     return 0 if process.returncode == 0 and counts["passed"] and not unexpected else 1
 
 
-if len(sys.argv) == 1:
-    task = json.load(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"))
-    run_tests(task["folder"], task["options"], task["chosen"], set(task["done"]))
-else:
-    sys.exit(main())
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(main())
+    given = json.load(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8"))
+    run_tests(given["folder"], given["options"], given["chosen"], set(given["done"]))
