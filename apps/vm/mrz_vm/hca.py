@@ -49,6 +49,13 @@ def wish(text):
     return Wish(tuple(options), pathlib.Path(own["log"]).absolute() if "log" in own else None, own.get("program"))
 
 
+def named(wished, number):
+    """So that an adapter has the same addresses in each run: by itself it makes them of its socket's path."""
+    if any(option.startswith("--name=") for option in wished.options):
+        return wished
+    return dataclasses.replace(wished, options=(f"--name={NAME}{number}", *wished.options))
+
+
 def program_beside(launcher):
     """mrz-hca as it was built or installed with this mrz-vm."""
     here = pathlib.Path(launcher).resolve().parent
@@ -127,6 +134,7 @@ def adapters(wishes, folder, launcher):
     running = []
     try:
         for number, wished in enumerate(wishes):
+            wished = named(wished, number)
             log = wished.log or folder / f"hca{number}.log"
             running.append(Adapter(wished, wished.program or program_beside(launcher), folder / f"hca{number}", log))
         for adapter in running:

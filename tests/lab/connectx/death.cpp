@@ -36,6 +36,23 @@ std::string name_of(pid_t process)
     return name;
 }
 
+//! A QEMU that was fetched, among the machine's files, uses none of the machine's libraries and modules.
+void expect_own_libraries(pid_t qemu)
+{
+    const std::filesystem::path loader =
+        std::filesystem::read_symlink("/proc/" + std::to_string(qemu) + "/exe").parent_path();
+    std::ifstream maps{"/proc/" + std::to_string(qemu) + "/maps"};
+    std::size_t libraries = 0;
+    for (std::string line; std::getline(maps, line);) {
+        const std::size_t path = line.find('/');
+        if (path == std::string::npos || line.find(".so") == std::string::npos)
+            continue;
+        EXPECT_THAT(line.substr(path), testing::StartsWith(loader.string()));
+        ++libraries;
+    }
+    EXPECT_GT(libraries, 0U);
+}
+
 } // namespace
 
 TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
@@ -70,11 +87,14 @@ TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
         FAIL() << result.status << ": " << result.out << result.err;
     }
     int killed = 0;
-    for (const pid_t child : children_of(guest.pid()))
+    for (const pid_t child : children_of(guest.pid())) {
         if (name_of(child) == "mrz-hca") {
             EXPECT_EQ(::kill(child, SIGKILL), 0);
             ++killed;
+        } else if (name_of(child).starts_with("ld-linux")) {
+            expect_own_libraries(child);
         }
+    }
     EXPECT_EQ(killed, 1);
     const ProgramResult result = guest.wait();
     EXPECT_EQ(result.status, 0) << result.out << result.err;

@@ -52,7 +52,7 @@ class Adapters(unittest.TestCase):
     """With a program in mrz-hca's place."""
 
     LISTENS = ("import signal, socket, sys\nserver = socket.socket(socket.AF_UNIX)\n"
-               "server.bind(sys.argv[1].partition('=')[2])\nserver.listen()\nprint(sys.argv[2:], flush=True)\n"
+               "server.bind(sys.argv[1].partition('=')[2])\nprint(sys.argv[2:], flush=True)\nserver.listen()\n"
                "signal.pause()\n")
 
     def setUp(self):
@@ -66,11 +66,12 @@ class Adapters(unittest.TestCase):
 
     def test_listen_each_on_a_socket_of_its_own_and_end_with_the_run(self):
         program = self.program(self.LISTENS)
-        wishes = [hca.Wish(("--name=a",), self.folder / "log", program), hca.Wish(program=program)]
+        wishes = [hca.Wish(("--name=a",), self.folder / "log", program), hca.Wish(("--b",), self.folder / "log2", program)]
         with hca.adapters(wishes, self.folder, "/nowhere/mrz-vm") as running:
             self.assertEqual(len({adapter.socket for adapter in running}), 2)
             self.assertFalse(any(adapter.ended() for adapter in running))
             self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), "['--name=a']\n")
+            self.assertEqual((self.folder / "log2").read_text(encoding="utf-8"), "['--name=mrz-hca1', '--b']\n")
         self.assertTrue(all(adapter.ended() for adapter in running))
         with self.assertRaises(OSError):
             os.fstat(running[0].descriptor)
