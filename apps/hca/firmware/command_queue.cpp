@@ -20,6 +20,7 @@ using layouts::get;
 using layouts::part;
 
 constexpr std::uint64_t type_pci = 0x7; // cmd.c, MLX5_PCI_CMD_XPORT
+constexpr std::size_t least_bytes = 8; // an opcode and its modifier; a status and its syndrome
 constexpr std::size_t block_bytes = box::mailbox_data.bytes;
 constexpr std::size_t inline_bytes = entry::command_input_inline_data.bytes;
 constexpr std::uint64_t mailbox_alignment = 512;
@@ -141,9 +142,9 @@ Delivery CommandQueue::carry_out_entry(DmaAddress at, std::span<std::byte> bytes
     const std::uint64_t out_length = get(bytes, entry::output_length);
     if (get(bytes, entry::type) != type_pci)
         return Delivery::descriptor_error;
-    if (in_length < inline_bytes || in_length > most_bytes)
+    if (in_length < least_bytes || in_length > most_bytes)
         return Delivery::input_length_error;
-    if (out_length < layouts::command_out::bytes || out_length > most_bytes)
+    if (out_length < least_bytes || out_length > most_bytes)
         return Delivery::output_length_error;
 
     std::vector<DmaAddress> in_blocks;
@@ -159,8 +160,9 @@ Delivery CommandQueue::carry_out_entry(DmaAddress at, std::span<std::byte> bytes
     if (delivery != Delivery::ok)
         return delivery;
 
-    std::vector<std::byte> in(in_length);
-    std::vector<std::byte> out(out_length);
+    // What lies in the entry is always all there, however short a command is said to be.
+    std::vector<std::byte> in(std::max<std::size_t>(in_length, inline_bytes));
+    std::vector<std::byte> out(std::max<std::size_t>(out_length, inline_bytes));
     std::ranges::copy(part(bytes, entry::command_input_inline_data), in.begin());
     std::span<std::byte> rest = std::span{in}.subspan(inline_bytes);
     for (const DmaAddress block : in_blocks) {

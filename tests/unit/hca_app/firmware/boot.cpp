@@ -48,7 +48,7 @@ class Boot : public TheFirmware {
         good(0x10b, {{l::set_issi_in::current_issi, 1}});
         give(good(0x107, {}, 16, 16, 1).get(l::query_pages_out::num_pages));
         EXPECT_EQ(access(0x7004, true, {}, 16).status, Status::ok) << log_;
-        for (const std::uint16_t op_mod : {1, 0})
+        for (const std::uint16_t op_mod : {std::uint16_t{1}, std::uint16_t{0}})
             good(0x100, {}, 16, capabilities, op_mod);
         give(good(0x107, {}, 16, 16, 2).get(l::query_pages_out::num_pages));
         good(0x102, {}, l::init_hca_in::bytes);

@@ -157,7 +157,7 @@ TEST_F(TheCommandQueue, BrokenEntriesEndWithADeliveryStatus)
 {
     l::set(place(0, 0x1, 16, 16), entry::type, 6);
     EXPECT_EQ(deliver(0), Delivery::descriptor_error);
-    (void)place(0, 0x1, 15, 16);
+    (void)place(0, 0x1, 7, 16);
     EXPECT_EQ(deliver(0), Delivery::input_length_error);
     (void)place(0, 0x1, 0xffffffff, 16);
     EXPECT_EQ(deliver(0), Delivery::input_length_error);
