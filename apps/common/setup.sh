@@ -19,7 +19,7 @@ test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-
 # For guests that mrz-vm boots, and what the tests run in them.
 lab_packages=(
     qemu-system-x86 busybox-static zstd xz-utils kmod make gcc-12 libelf1
-    ibverbs-utils rdmacm-utils perftest
+    ibverbs-utils rdmacm-utils perftest python3-pyverbs
 )
 ci_packages=(clang-format clang-tidy git shellcheck)
 

@@ -90,6 +90,12 @@ std::shared_ptr<EventQueue> EventQueues::find(std::uint32_t number) const
     return found == queues_.end() ? nullptr : found->second;
 }
 
+bool EventQueues::wants(layouts::EventType type) const
+{
+    const std::shared_lock lock{mutex_};
+    return std::ranges::any_of(queues_, [type](const auto& entry) { return entry.second->wants(type); });
+}
+
 void EventQueues::post(layouts::EventType type, std::uint8_t sub_type, std::span<const std::byte> data) const
 {
     const std::shared_lock lock{mutex_};

@@ -74,6 +74,8 @@ class EventQueues {
     void add(std::shared_ptr<EventQueue> queue);
     void remove(std::uint32_t number);
     [[nodiscard]] std::shared_ptr<EventQueue> find(std::uint32_t number) const;
+    //! Whether there is a queue that is for such events.
+    [[nodiscard]] bool wants(layouts::EventType type) const;
     //! Adds an event to each queue that is for it. To be used for all but completions.
     void post(layouts::EventType type, std::uint8_t sub_type, std::span<const std::byte> data) const;
 

@@ -15,6 +15,9 @@ class Stop {
     void set() const noexcept;
     [[nodiscard]] bool is_set() const noexcept { return wait(-1, 0, 0) == Woken::stop; }
 
+    //! Readable once it is set.
+    [[nodiscard]] int descriptor() const noexcept { return event_.get(); }
+
     enum class Woken { stop, ready, timeout };
     //! Waits until \p fd (none: -1) is ready for \p events of poll(2), or has ended, or this is set, or
     //! \p milliseconds (for ever: -1) are over.
