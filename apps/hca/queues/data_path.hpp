@@ -128,6 +128,7 @@ class DataPath {
     [[nodiscard]] bool send_next(QueuePair& qp, std::uint16_t there);
     [[nodiscard]] bool post(QueuePair& qp, std::uint16_t entry);
     void finish(QueuePair& qp, std::uint16_t entry, std::optional<layouts::CqeSyndrome> failure);
+    [[nodiscard]] bool read_translations(const QueuePair& qp, const hca::Sge& from, std::span<std::byte> into) const;
     [[nodiscard]] std::string change_key(const QueuePair& qp, std::span<const std::byte> entry) const;
     void fail(QueuePair& qp);
 
