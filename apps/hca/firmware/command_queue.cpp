@@ -19,6 +19,8 @@ namespace box = layouts::cmd_if_box;
 using layouts::get;
 using layouts::part;
 
+//! The shortest output that Linux asks for is of 12 bytes: mlx5_ifc.h, struct mlx5_ifc_enable_hca_out_bits.
+constexpr std::uint64_t least_bytes = 8;
 constexpr std::uint64_t type_pci = 0x7; // cmd.c, MLX5_PCI_CMD_XPORT
 constexpr std::size_t block_bytes = box::mailbox_data.bytes;
 constexpr std::size_t inline_bytes = entry::command_input_inline_data.bytes;
@@ -141,9 +143,9 @@ Delivery CommandQueue::carry_out_entry(DmaAddress at, std::span<std::byte> bytes
     const std::uint64_t out_length = get(bytes, entry::output_length);
     if (get(bytes, entry::type) != type_pci)
         return Delivery::descriptor_error;
-    if (in_length < inline_bytes || in_length > most_bytes)
+    if (in_length < least_bytes || in_length > most_bytes)
         return Delivery::input_length_error;
-    if (out_length < layouts::command_out::bytes || out_length > most_bytes)
+    if (out_length < least_bytes || out_length > most_bytes)
         return Delivery::output_length_error;
 
     std::vector<DmaAddress> in_blocks;
@@ -159,8 +161,9 @@ Delivery CommandQueue::carry_out_entry(DmaAddress at, std::span<std::byte> bytes
     if (delivery != Delivery::ok)
         return delivery;
 
-    std::vector<std::byte> in(in_length);
-    std::vector<std::byte> out(out_length);
+    // What is in the entry is always whole.
+    std::vector<std::byte> in(std::max(in_length, std::uint64_t{inline_bytes}));
+    std::vector<std::byte> out(std::max(out_length, std::uint64_t{inline_bytes}));
     std::ranges::copy(part(bytes, entry::command_input_inline_data), in.begin());
     std::span<std::byte> rest = std::span{in}.subspan(inline_bytes);
     for (const DmaAddress block : in_blocks) {
