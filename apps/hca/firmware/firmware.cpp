@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware/firmware.hpp"
 
+#include "firmware/queue_counters.hpp"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +31,7 @@ Firmware::Firmware(hca::Hca& engine, dma::Bus& bus, Settings settings)
     umems_.add_to(commands_);
     keys_.add_to(commands_);
     port_.add_to(commands_);
+    add_queue_counters(commands_, context_);
 }
 
 Firmware::~Firmware()

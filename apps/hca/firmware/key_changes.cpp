@@ -22,9 +22,12 @@ struct Masked {
     unsigned bit; //!< Of MLX5_MKEY_MASK_…, Linux's include/linux/mlx5/device.h.
     layouts::Field field;
 };
+// Linux's drivers/infiniband/hw/mlx5/umr.c: the sixth bit came later, with a bit of the mask of its own.
+constexpr layouts::Field low_bits_of_page_size{mkc::log_page_size.offset + 1, 5};
+constexpr layouts::Field top_bit_of_page_size{mkc::log_page_size.offset, 1};
 constexpr std::array maskable{
     Masked{0, mkc::len},
-    Masked{1, mkc::log_page_size},
+    Masked{1, low_bits_of_page_size},
     Masked{6, mkc::start_addr},
     Masked{7, mkc::pd},
     Masked{8, mkc::en_rinval},
@@ -38,6 +41,7 @@ constexpr std::array maskable{
     Masked{23, mkc::small_fence_on_rdma_read_response},
     Masked{25, mkc::relaxed_ordering_write},
     Masked{29, mkc::free},
+    Masked{42, top_bit_of_page_size},
     Masked{47, mkc::relaxed_ordering_read},
 };
 
@@ -99,8 +103,12 @@ void MemoryKeys::change(const KeyChange& change)
         if (change.pd && known.context.get(mkc::pd) != static_cast<std::uint32_t>(*change.pd))
             throw Refusal{Status::bad_res, what + " cannot go to another protection domain"};
         check_modelled(known.context);
+        const std::uint64_t end = first + change.translations.size() / 8;
+        if (change.translation_offset <= known.context.most_words() && end > old_size)
+            require_words(end - old_size);
         known.context.write_words(change.translation_offset, change.translations);
         known.key = rebuilt(known.key, known.context, layouts::get(old_mkc, mkc::free) != 0);
+        words_ += known.context.words.size() - old_size;
     } catch (...) {
         known.context.mkc = old_mkc;
         known.context.words.resize(old_size);

@@ -68,7 +68,7 @@ void MemoryKeys::add_to(Commands& commands)
 {
     commands.add({0x200, "CREATE_MKEY", layouts::create_mkey_in::klm_pas_mtt.offset, 16,
                   [this](const Command& command) { create(command); }});
-    commands.add({0x201, "QUERY_MKEY", 16, layouts::query_mkey_out::bytes,
+    commands.add({0x201, "QUERY_MKEY", 16, layouts::query_mkey_out::bsf0_klm0_pas_mtt0_1.offset,
                   [this](const Command& command) { query(command); }});
     commands.add({0x202, "DESTROY_MKEY", 16, 16, [this](const Command& command) {
                       context_.objects.destroy(
@@ -150,6 +150,8 @@ void MemoryKeys::create(const Command& command)
         (void)context_.objects.find<ProtectionDomain>(static_cast<std::uint32_t>(context.get(mkc::pd)), command.uid);
 
     const std::lock_guard lock{mutex_};
+    const std::uint64_t words = context.words.size();
+    require_words(words);
     const hca::Mkey key = build(context);
     const std::uint32_t index = hca::index_of(key);
     try {
@@ -160,6 +162,7 @@ void MemoryKeys::create(const Command& command)
         context_.engine.destroy_mkey(key);
         throw;
     }
+    words_ += words;
     set(command.out, layouts::create_mkey_out::mkey_index, index);
 }
 
@@ -182,9 +185,9 @@ void MemoryKeys::query(const Command& command) const
     const KeyContext& context = known_.at(index).context;
     namespace out = layouts::query_mkey_out;
     std::ranges::copy(context.mkc, part(command.out, out::memory_key_mkey_entry).begin());
-    const auto first = command.out.subspan(out::bsf0_klm0_pas_mtt0_1.offset);
+    const auto first = part(command.out, layouts::Block{out::bsf0_klm0_pas_mtt0_1.offset, 0});
     for (std::size_t i = 0; i < std::min<std::size_t>(4, context.words.size()); ++i)
-        set(first.subspan(8 * i, 8), {0, 64}, context.words[i]);
+        set(first, layouts::shifted({0, 64}, 8 * i), context.words[i]);
 }
 
 void MemoryKeys::end_key(std::uint32_t index)
@@ -194,7 +197,17 @@ void MemoryKeys::end_key(std::uint32_t index)
     if (found == known_.end())
         return;
     context_.engine.destroy_mkey(found->second.key);
+    words_ -= found->second.context.words.size();
     known_.erase(found);
+}
+
+void MemoryKeys::require_words(std::uint64_t more) const
+{
+    // A KLM or KSM entry is two words, and an MTT entry one.
+    const std::uint64_t most = 2 * context_.engine.options().keys.translations;
+    if (more > most - words_)
+        throw Refusal{Status::no_res, "the keys would have " + std::to_string(words_ + more) +
+                                          " words of translations, and there are " + std::to_string(most)};
 }
 
 hca::Mkey MemoryKeys::build(const KeyContext& context)

@@ -90,6 +90,8 @@ class MemoryKeys {
     void query(const Command& command) const;
     [[nodiscard]] Use<Umem> read_umem(const Command& command, KeyContext& context) const;
     void end_key(std::uint32_t index);
+    //! Throws no_res where translations of all keys together would be too many.
+    void require_words(std::uint64_t more) const;
     [[nodiscard]] hca::Mkey build(const KeyContext& context);
     //! The engine's key of a context that was changed.
     [[nodiscard]] hca::Mkey rebuilt(hca::Mkey key, const KeyContext& context, bool was_free);
@@ -100,6 +102,7 @@ class MemoryKeys {
     bool begun_ = false;
     SpecialKeys special_;
     std::unordered_map<std::uint32_t, Known> known_;
+    std::uint64_t words_ = 0; //!< Of all of them: what requests may make a key grow to is bounded by this only.
 };
 
 } // namespace mrz::firmware

@@ -142,11 +142,9 @@ void node_description(const Access& access)
 void host_endianness(const Access& access)
 {
     constexpr layouts::Field order{0, 8}; // main.c, struct mlx5_reg_host_endianness
-    constexpr std::uint64_t little = 0;
-    constexpr std::uint64_t little_by_software = 0x80; // MLX5_SET_HOST_ENDIANNESS
-    if (access.write && get(access.in, order) != little && get(access.in, order) != little_by_software)
+    if (access.write && get(access.in, order) != 0)
         refuse(access, "hosts are little-endian here");
-    set(access.out, order, little);
+    set(access.out, order, 0);
 }
 
 void access_register(const Command& command, LinkType link, PortState& state)
