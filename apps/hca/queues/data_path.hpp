@@ -115,6 +115,7 @@ class DataPath {
     void report_cq_error(std::uint32_t cqn);
     void arm(const Rung& rung, const ArmRequest& request);
     void arm_all();
+    void tell_what_was_held_back(Clock::time_point now);
 
     // data_path_completions.cpp:
     void drain(std::uint32_t cqn);
@@ -141,7 +142,9 @@ class DataPath {
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, SharedReceives> srqs_;
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
-    std::set<std::uint32_t> again_; // queue pairs to be pumped
+    std::set<std::uint32_t> again_;     // queue pairs to be pumped
+    std::size_t links_ = 0;             // queue pairs that are connected over one
+    std::set<std::uint32_t> held_back_; // completion queues with an event that is due later
     std::map<std::uint32_t, Watch> watched_;
     std::map<std::uint32_t, Watch> watched_srqs_;
     std::vector<std::byte> entry_; // room that is used again
