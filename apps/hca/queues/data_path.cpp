@@ -59,7 +59,7 @@ std::shared_ptr<SharedReceiveRing> ring_of(const SharedReceiveOptions& options, 
 
 } // namespace
 
-DataPath::DataPath(DataPathParts parts) : parts_{std::move(parts)} {}
+DataPath::DataPath(DataPathParts parts) : parts_{std::move(parts)}, own_pd_{parts_.engine.alloc_pd()} {}
 
 DataPath::~DataPath()
 {
@@ -70,6 +70,7 @@ DataPath::~DataPath()
             parts_.engine.destroy_srq(srq.engine);
         for (const auto& [number, cq] : cqs_)
             parts_.engine.destroy_cq(cq.engine);
+        parts_.engine.dealloc_pd(own_pd_);
     } catch (const std::exception& error) {
         log(Severity::error, "a queue was left in the engine: " + std::string{error.what()});
     }
@@ -194,6 +195,8 @@ std::shared_ptr<SharedReceiveRing> DataPath::srq_ring(std::uint32_t srqn) const
 std::uint32_t DataPath::create_qp(QueuePairOptions options)
 {
     const std::lock_guard lock{mutex_};
+    if (options.kind == QpKind::umr)
+        options.pd = own_pd_;
     auto pair = std::make_unique<QueuePair>();
     hca::QpOptions engine;
     engine.type = options.kind == QpKind::ud ? hca::QpType::ud : hca::QpType::rc;

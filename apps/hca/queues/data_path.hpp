@@ -138,6 +138,7 @@ class DataPath {
     static void look_later(Watch& watched, bool found, Clock::time_point now);
 
     const DataPathParts parts_;
+    const hca::Pd own_pd_; //!< Of queue pairs that have none: those that change keys.
     mutable std::mutex mutex_;
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, SharedReceives> srqs_;
