@@ -32,6 +32,8 @@ Status status_of(const Error& error)
     }
 }
 
+constexpr std::uint16_t shared_resource_uid = 0xffff; // mlx5_ifc.h, MLX5_SHARED_RESOURCE_UID
+
 std::string in_words(const Handler* handler, std::uint16_t opcode, std::uint16_t op_mod, std::uint16_t uid)
 {
     std::string text = handler != nullptr ? std::string{handler->name} : "command";
@@ -109,7 +111,9 @@ void Commands::run(std::span<const std::byte> in, std::span<std::byte> out) cons
     std::ranges::fill(out, std::byte{});
     const auto opcode = static_cast<std::uint16_t>(get(in, command_in::opcode));
     const auto op_mod = static_cast<std::uint16_t>(get(in, command_in::op_mod));
-    const auto uid = static_cast<std::uint16_t>(get(in, command_in::uid));
+    // What the kernel makes for all its users (eq.c, create_map_eq) is the kernel's; nobody else can give this uid.
+    const auto given = static_cast<std::uint16_t>(get(in, command_in::uid));
+    const std::uint16_t uid = given == shared_resource_uid ? std::uint16_t{0} : given;
     const Handler* const handler = find(opcode);
 
     const auto refuse = [&](Status status, std::uint32_t syndrome, std::string_view why) noexcept {

@@ -19,8 +19,9 @@ namespace box = layouts::cmd_if_box;
 using layouts::get;
 using layouts::part;
 
+//! The shortest output that Linux asks for is of 12 bytes: mlx5_ifc.h, struct mlx5_ifc_enable_hca_out_bits.
+constexpr std::uint64_t least_bytes = 8;
 constexpr std::uint64_t type_pci = 0x7; // cmd.c, MLX5_PCI_CMD_XPORT
-constexpr std::size_t least_bytes = 8; // an opcode and its modifier; a status and its syndrome
 constexpr std::size_t block_bytes = box::mailbox_data.bytes;
 constexpr std::size_t inline_bytes = entry::command_input_inline_data.bytes;
 constexpr std::uint64_t mailbox_alignment = 512;
@@ -160,9 +161,9 @@ Delivery CommandQueue::carry_out_entry(DmaAddress at, std::span<std::byte> bytes
     if (delivery != Delivery::ok)
         return delivery;
 
-    // What lies in the entry is always all there, however short a command is said to be.
-    std::vector<std::byte> in(std::max<std::size_t>(in_length, inline_bytes));
-    std::vector<std::byte> out(std::max<std::size_t>(out_length, inline_bytes));
+    // What is in the entry is always whole.
+    std::vector<std::byte> in(std::max(in_length, std::uint64_t{inline_bytes}));
+    std::vector<std::byte> out(std::max(out_length, std::uint64_t{inline_bytes}));
     std::ranges::copy(part(bytes, entry::command_input_inline_data), in.begin());
     std::span<std::byte> rest = std::span{in}.subspan(inline_bytes);
     for (const DmaAddress block : in_blocks) {

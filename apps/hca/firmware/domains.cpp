@@ -71,7 +71,7 @@ void Domains::add_to(Commands& commands)
 
 void Domains::check_user(const Command& command) const
 {
-    if (!is_kernel(command.uid))
+    if (command.uid != 0)
         (void)context_.objects.find<UserContext>(command.uid, 0);
 }
 
@@ -90,7 +90,7 @@ void Domains::alloc_pd(const Command& command)
 
 void Domains::create_uctx(const Command& command)
 {
-    if (!is_kernel(command.uid))
+    if (command.uid != 0)
         throw Refusal{Status::bad_param, "only the kernel makes user contexts"};
     const auto uctx = part(command.in, layouts::create_uctx_in::uctx);
     if ((get(uctx, layouts::uctx::cap) & ~known_uctx_capabilities) != 0)

@@ -137,7 +137,7 @@ void MemoryKeys::create(const Command& command)
     if (octwords > entries.size() / 16)
         throw Refusal{Status::bad_inp_len, "there are fewer translations than " + std::to_string(2 * octwords)};
     // A process may not name physical memory but by what the kernel gave it a umem of.
-    if (!is_kernel(command.uid) && (context.mode() == AccessMode::pa || (context.mode() == AccessMode::mtt && !of_umem)))
+    if (command.uid != 0 && (context.mode() == AccessMode::pa || (context.mode() == AccessMode::mtt && !of_umem)))
         throw Refusal{Status::bad_param, "a user context's keys have umems or other keys below them"};
     context_.objects.require_room(Kind::mkey);
 

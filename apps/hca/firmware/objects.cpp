@@ -99,7 +99,7 @@ std::shared_ptr<Object> Objects::find(Kind kind, std::uint32_t number, std::uint
     if (found == objects.end())
         throw Refusal{Status::bad_res, "there is no " + in_words(kind, number)};
     const std::uint16_t owner = found->second.object->uid();
-    if (!is_kernel(uid) && owner != uid && !(whose == Of::uid_or_kernel && is_kernel(owner)))
+    if (uid != 0 && owner != uid && !(whose == Of::uid_or_kernel && owner == 0))
         throw Refusal{Status::bad_res,
                       in_words(kind, number) + " is not this user's but of uid " + std::to_string(owner)};
     return found->second.object;

@@ -91,18 +91,9 @@ class Use {
     std::shared_ptr<T> object_;
 };
 
-//! The uid that the kernel gives to what it shares with all user contexts: Linux's include/linux/mlx5/driver.h,
-//! MLX5_SHARED_RESOURCE_UID.
-inline constexpr std::uint16_t shared_uid = 0xffff;
-//! Whether it is the kernel itself.
-constexpr bool is_kernel(std::uint16_t uid) noexcept
-{
-    return uid == 0 || uid == shared_uid;
-}
-
 //! Whose objects a command may name.
 enum class Of : std::uint8_t {
-    uid,           //!< Those of its own user context. The kernel may name all.
+    uid,           //!< Those of its own user context. The kernel (uid 0) may name all.
     uid_or_kernel, //!< The kernel's as well: event queues, XRC domains, counters, which it makes for its users.
 };
 

@@ -151,8 +151,14 @@ void QueuePairCommands::create(const Command& command)
 
     QueuePairObject::Uses uses;
     uses.umems = std::move(memory.umems);
-    uses.pd = objects.use<ProtectionDomain>(static_cast<std::uint32_t>(get(context, qpc::pd)), command.uid);
-    options.pd = uses.pd->pd();
+    if (options.kind == QpKind::umr) {
+        // It changes keys of all domains, and the driver gives it none (qp.c, create_qp_common of Linux 4.x to 6.x).
+        if (command.uid != 0)
+            throw Refusal{Status::bad_param, "a queue pair that changes any key is the kernel's"};
+    } else {
+        uses.pd = objects.use<ProtectionDomain>(static_cast<std::uint32_t>(get(context, qpc::pd)), command.uid);
+        options.pd = uses.pd->pd();
+    }
     // Who has only one of the queues need not name a completion queue for the other.
     const auto sends_to = static_cast<std::uint32_t>(get(context, qpc::cqn_snd));
     const auto receives_to = static_cast<std::uint32_t>(get(context, qpc::cqn_rcv));

@@ -59,7 +59,7 @@ std::shared_ptr<SharedReceiveRing> ring_of(const SharedReceiveOptions& options, 
 
 } // namespace
 
-DataPath::DataPath(DataPathParts parts) : parts_{std::move(parts)} {}
+DataPath::DataPath(DataPathParts parts) : parts_{std::move(parts)}, own_pd_{parts_.engine.alloc_pd()} {}
 
 DataPath::~DataPath()
 {
@@ -70,6 +70,7 @@ DataPath::~DataPath()
             parts_.engine.destroy_srq(srq.engine);
         for (const auto& [number, cq] : cqs_)
             parts_.engine.destroy_cq(cq.engine);
+        parts_.engine.dealloc_pd(own_pd_);
     } catch (const std::exception& error) {
         log(Severity::error, "a queue was left in the engine: " + std::string{error.what()});
     }
@@ -143,6 +144,7 @@ void DataPath::destroy_cq(std::uint32_t cqn)
     const std::lock_guard lock{mutex_};
     parts_.engine.destroy_cq(cq(cqn).engine);
     cqs_.erase(cqn);
+    held_back_.erase(cqn);
 }
 
 void DataPath::with_cq(std::uint32_t cqn, const std::function<void(CompletionRing&)>& function)
@@ -193,6 +195,8 @@ std::shared_ptr<SharedReceiveRing> DataPath::srq_ring(std::uint32_t srqn) const
 std::uint32_t DataPath::create_qp(QueuePairOptions options)
 {
     const std::lock_guard lock{mutex_};
+    if (options.kind == QpKind::umr)
+        options.pd = own_pd_;
     auto pair = std::make_unique<QueuePair>();
     hca::QpOptions engine;
     engine.type = options.kind == QpKind::ud ? hca::QpType::ud : hca::QpType::rc;
@@ -221,7 +225,9 @@ std::uint32_t DataPath::create_qp(QueuePairOptions options)
 void DataPath::destroy_qp(std::uint32_t qpn)
 {
     const std::lock_guard lock{mutex_};
-    parts_.engine.destroy_qp(qp(qpn).engine);
+    QueuePair& pair = qp(qpn);
+    parts_.engine.destroy_qp(pair.engine);
+    links_ -= pair.has_link ? 1 : 0;
     qps_.erase(qpn);
     again_.erase(qpn);
     watched_.erase(qpn);
@@ -236,11 +242,13 @@ void DataPath::modify_qp(std::uint32_t qpn, hca::QpState to, const hca::QpAttrib
     else
         parts_.engine.modify_qp(*pair.engine, to, attributes);
     if (to == hca::QpState::reset) {
+        links_ -= pair.has_link ? 1 : 0;
         pair.reset();
         again_.erase(qpn);
         watched_.erase(qpn);
     } else {
-        pair.has_link = pair.has_link || attributes.link != nullptr;
+        if (attributes.link && !std::exchange(pair.has_link, true))
+            ++links_;
         again_.insert(qpn); // its doorbell may have been rung before
         if (to == hca::QpState::err)
             watch(qpn);
@@ -309,9 +317,9 @@ bool DataPath::turn()
     const Clock::time_point now = parts_.now();
     if (const auto due = parts_.engine.next_deadline(); due && *due <= now)
         parts_.engine.progress();
-    for (auto& [number, queue] : cqs_)
-        queue.ring->tick(now);
-    look_at_starved();
+    tell_what_was_held_back(now);
+    if (links_ != 0)
+        look_at_starved();
     look_at_watched(now);
     return !again_.empty() || parts_.inbox.has_something();
 }
@@ -324,13 +332,22 @@ std::optional<Clock::time_point> DataPath::deadline() const
         if (other && (!nearest || *other < *nearest))
             nearest = other;
     };
-    for (const auto& [number, queue] : cqs_)
-        consider(queue.ring->deadline());
+    for (const std::uint32_t cqn : held_back_)
+        consider(cqs_.at(cqn).ring->deadline());
     for (const auto* const list : {&watched_, &watched_srqs_}) {
         for (const auto& [number, watched] : *list)
             consider(watched.next);
     }
     return nearest;
+}
+
+void DataPath::tell_what_was_held_back(Clock::time_point now)
+{
+    std::erase_if(held_back_, [&](std::uint32_t cqn) {
+        CompletionRing& ring = *cqs_.at(cqn).ring;
+        ring.tick(now);
+        return !ring.deadline();
+    });
 }
 
 void DataPath::report(const hca::Event& event)

@@ -115,6 +115,7 @@ class DataPath {
     void report_cq_error(std::uint32_t cqn);
     void arm(const Rung& rung, const ArmRequest& request);
     void arm_all();
+    void tell_what_was_held_back(Clock::time_point now);
 
     // data_path_completions.cpp:
     void drain(std::uint32_t cqn);
@@ -127,6 +128,7 @@ class DataPath {
     [[nodiscard]] bool send_next(QueuePair& qp, std::uint16_t there);
     [[nodiscard]] bool post(QueuePair& qp, std::uint16_t entry);
     void finish(QueuePair& qp, std::uint16_t entry, std::optional<layouts::CqeSyndrome> failure);
+    [[nodiscard]] bool read_translations(const QueuePair& qp, const hca::Sge& from, std::span<std::byte> into) const;
     [[nodiscard]] std::string change_key(const QueuePair& qp, std::span<const std::byte> entry) const;
     void fail(QueuePair& qp);
 
@@ -137,11 +139,14 @@ class DataPath {
     static void look_later(Watch& watched, bool found, Clock::time_point now);
 
     const DataPathParts parts_;
+    const hca::Pd own_pd_; //!< Of queue pairs that have none: those that change keys.
     mutable std::mutex mutex_;
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, SharedReceives> srqs_;
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
-    std::set<std::uint32_t> again_; // queue pairs to be pumped
+    std::set<std::uint32_t> again_;     // queue pairs to be pumped
+    std::size_t links_ = 0;             // queue pairs that are connected over one
+    std::set<std::uint32_t> held_back_; // completion queues with an event that is due later
     std::map<std::uint32_t, Watch> watched_;
     std::map<std::uint32_t, Watch> watched_srqs_;
     std::vector<std::byte> entry_; // room that is used again

@@ -72,8 +72,13 @@ void DataPath::sent(QueuePair& pair, const hca::Completion& completion)
 void DataPath::write(std::uint32_t cqn, const Cqe& entry, bool solicited)
 {
     const auto found = cqs_.find(cqn);
-    if (found != cqs_.end() &&
-        found->second.ring->write(entry, solicited, parts_.now()) == CompletionRing::Written::overrun_now) {
+    if (found == cqs_.end())
+        return;
+    CompletionRing& ring = *found->second.ring;
+    const CompletionRing::Written written = ring.write(entry, solicited, parts_.now());
+    if (ring.deadline())
+        held_back_.insert(cqn);
+    if (written == CompletionRing::Written::overrun_now) {
         log(Severity::warning, "completion queue " + std::to_string(cqn) + " is full, or its memory is gone");
         report_cq_error(cqn);
     }

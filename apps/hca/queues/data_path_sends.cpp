@@ -134,14 +134,27 @@ void DataPath::finish(QueuePair& pair, std::uint16_t begin, std::optional<CqeSyn
         write(pair.options.send_cq, send_done(completed, pair.entry.opcode, 0), false);
 }
 
+bool DataPath::read_translations(const QueuePair& pair, const hca::Sge& from, std::span<std::byte> into) const
+{
+    hca::Pd pd = pair.options.pd;
+    if (pair.options.kind == QpKind::umr) {
+        // It has no domain, and may use keys of any: umr.c, mlx5r_umr_resource_init.
+        try {
+            pd = parts_.engine.query_mkey(hca::Mkey{from.lkey.value}).pd;
+        } catch (const Error&) {
+            return false;
+        }
+    }
+    return parts_.engine.read_local(pd, from, into) == hca::WcStatus::success;
+}
+
 // Why it was not changed, or nothing.
 std::string DataPath::change_key(const QueuePair& pair, std::span<const std::byte> bytes) const
 {
     UmrEntry entry = decode_umr(bytes);
     if (!entry.why.empty())
         return std::string{entry.why};
-    if (entry.source &&
-        parts_.engine.read_local(pair.options.pd, *entry.source, entry.translations) != hca::WcStatus::success)
+    if (entry.source && !read_translations(pair, *entry.source, entry.translations))
         return "its translations cannot be read where it says that they are";
     entry.change.translations = entry.translations;
     if (pair.options.kind != QpKind::umr)

@@ -55,14 +55,13 @@ constexpr std::uint32_t rnr_retry = 1U << 13;
 constexpr std::uint32_t ack_timeout = 1U << 14;
 constexpr std::uint32_t lag_tx_aff = 1U << 15;
 constexpr std::uint32_t pri_port = 1U << 16;
-constexpr std::uint32_t srqn = 1U << 18;
-constexpr std::uint32_t cqn_rcv = 1U << 19;
 constexpr std::uint32_t counter_set_id = 1U << 25;
 constexpr std::uint32_t access = rre | rae | rwe;
-// An alternate path, and what dynamically connected transport has, are not modelled.
-constexpr std::uint32_t known = access | pkey_index | q_key | rnr_timeout | primary_addr_path | sra_max | rra_max |
-                                pm_state | retry_count | rnr_retry | ack_timeout | lag_tx_aff | pri_port | srqn |
-                                cqn_rcv | counter_set_id;
+// Alternate paths, other queues than it was made with, and dynamically connected transport are not modelled.
+constexpr std::uint32_t always =
+    access | pkey_index | q_key | rnr_timeout | pm_state | lag_tx_aff | pri_port | counter_set_id;
+// Of a queue pair that is not in use yet.
+constexpr std::uint32_t of_connecting = primary_addr_path | sra_max | rra_max | retry_count | rnr_retry | ack_timeout;
 } // namespace option
 
 // Which fields a context's change carries: always with one of the commands, or with an option.
@@ -197,7 +196,9 @@ std::uint8_t state_number(QpState state) noexcept
 
 void check_options(const Transition& transition, std::uint32_t mask)
 {
-    if (const std::uint32_t others = mask & ~option::known; others != 0)
+    const bool connects = transition.opcode <= rtr2rts;
+    const std::uint32_t allowed = option::always | (connects ? option::of_connecting : 0);
+    if (const std::uint32_t others = mask & ~allowed; others != 0)
         throw Refusal{Status::bad_param, std::string{transition.name} + " cannot set " + format_hex(others)};
     if ((mask & option::primary_addr_path) != 0 && transition.opcode != init2rtr)
         throw Refusal{Status::bad_param, "a queue pair's peer does not move"};

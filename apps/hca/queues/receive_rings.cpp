@@ -52,14 +52,16 @@ std::uint32_t ReceiveRing::left()
 {
     if (produced_ == taken_)
         produced_ = ring_.produced(bus_).value_or(produced_);
-    return left_of(produced_, taken_, ring_.entries());
+    const std::uint32_t count = left_of(produced_, taken_, ring_.entries());
+    if (count == 0)
+        produced_ = taken_; // so that it is read again
+    return count;
 }
 
 hca::Popped ReceiveRing::take(hca::ReceiveWork& work)
 {
     const std::lock_guard lock{mutex_};
     if (left() == 0) {
-        produced_ = taken_; // so that it is read again
         starved_.store(true);
         return hca::Popped::nothing;
     }

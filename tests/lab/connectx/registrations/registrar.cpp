@@ -50,7 +50,7 @@ class Registrar {
             }
         }
         planned_.push_back({{"what", what},
-                            {"key", region.lkey().value()},
+                            {"key", region.lkey().value},
                             {"bytes", memory.size()},
                             {"start", region.iova().value()},
                             {"page_shift", key.page_shift.value()},

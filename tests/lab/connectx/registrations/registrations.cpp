@@ -119,6 +119,6 @@ TEST_P(ConnectXRegistrations, AreBuiltAsPlanned)
 }
 
 INSTANTIATE_TEST_SUITE_P(By, ConnectXRegistrations, testing::Values("command", "umr"),
-                         [](const auto& info) { return std::string{info.param}; });
+                         [](const auto& of) { return std::string{of.param}; });
 
 } // namespace mrz::test

@@ -76,14 +76,6 @@ TEST_F(TheObjects, OfTheKernelAreUsersOnlyWhereThatIsMeant)
     EXPECT_EQ(status_of([&] { objects_.destroy(Kind::pd, 8, 2); }), Status::bad_res);
 }
 
-TEST_F(TheObjects, ThatTheKernelSharesAreUsedByAllAndDestroyedByIt)
-{
-    objects_.add(std::make_shared<Domain>(8, shared_uid));
-    EXPECT_EQ(objects_.find<Domain>(8, 2, Of::uid_or_kernel)->number(), 8U);
-    EXPECT_EQ(status_of([&] { objects_.destroy(Kind::pd, 8, 2); }), Status::bad_res);
-    objects_.destroy(Kind::pd, 8, shared_uid);
-}
-
 TEST_F(TheObjects, InUseAreNotDestroyed)
 {
     objects_.add(std::make_shared<Domain>(8, 0));

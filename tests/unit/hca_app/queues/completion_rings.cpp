@@ -162,9 +162,9 @@ TEST_F(CompletionRings, HoldEventsBackByCountAndTime)
 // As mlx5_ib's copy_resize_cqes() does it.
 TEST_F(CompletionRings, MoveToOtherMemoryAndNothingIsLost)
 {
-    for (const unsigned log_size : {4U, 1U}) {
-        make(2);
-        for (std::uint32_t i = 0; i < 6; ++i) {
+    for (const unsigned log_size : {4U, 2U}) {
+        make(3);
+        for (std::uint32_t i = 0; i < 13; ++i) {
             write(100 + i);
             EXPECT_EQ(next_value(), 100 + i);
         }

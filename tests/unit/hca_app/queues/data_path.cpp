@@ -22,6 +22,7 @@ class DataPathOperations : public DataPathTest {
         bob.number = path.create_qp(bob.options(QpKind::rc, pd, cqn));
         connect(alice.number, bob.number);
         connect(bob.number, alice.number);
+        work();
     }
     Bytes bytes(std::uint64_t at, std::size_t count)
     {
