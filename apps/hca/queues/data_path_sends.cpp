@@ -155,7 +155,8 @@ std::string DataPath::change_key(const QueuePair& pair, std::span<const std::byt
     if (!entry.why.empty())
         return std::string{entry.why};
     if (entry.source && !read_translations(pair, *entry.source, entry.translations))
-        return "its translations cannot be read where it says that they are";
+        return format_size(entry.source->length) + " of translations cannot be read at " +
+               format_hex(entry.source->address.value()) + " by key " + format_hex(entry.source->lkey.value);
     entry.change.translations = entry.translations;
     if (pair.options.kind != QpKind::umr)
         entry.change.pd = pair.options.pd;
