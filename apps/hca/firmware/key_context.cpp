@@ -88,10 +88,13 @@ std::uint64_t KeyContext::most_words() const noexcept
 
 void KeyContext::write_words(std::uint64_t at, std::span<const std::byte> bytes)
 {
+    // Requests write units of 64 bytes (mlx5_ib.h, MLX5_UMR_FLEX_ALIGNMENT), and so keys have whole ones.
+    static constexpr std::uint64_t unit = 8;
+    const std::uint64_t room = (most_words() + unit - 1) / unit * unit;
     const std::uint64_t first = 2 * at;
     const std::uint64_t count = bytes.size() / 8;
-    if (at > most_words() / 2 || count > most_words() - first)
-        throw Refusal{Status::bad_param, "the key has room for " + std::to_string(most_words()) +
+    if (at > room / 2 || count > room - first)
+        throw Refusal{Status::bad_param, "the key has room for " + std::to_string(room) +
                                              " words of translations, not for " + std::to_string(count) + " from " +
                                              std::to_string(first) + " on"};
     words.resize(std::max<std::size_t>(words.size(), first + count));

@@ -139,6 +139,9 @@ void MemoryKeys::create(const Command& command)
     // A process may not name physical memory but by what the kernel gave it a umem of.
     if (command.uid != 0 && (context.mode() == AccessMode::pa || (context.mode() == AccessMode::mtt && !of_umem)))
         throw Refusal{Status::bad_param, "a user context's keys have umems or other keys below them"};
+    if (!of_umem && 2 * octwords > context.most_words())
+        throw Refusal{Status::bad_param, "the key has room for " + std::to_string(context.most_words()) +
+                                             " words of translations, not for " + std::to_string(2 * octwords)};
     context_.objects.require_room(Kind::mkey);
 
     Use<Umem> umem;
