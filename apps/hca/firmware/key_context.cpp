@@ -18,6 +18,9 @@ namespace mkc = layouts::mkc;
 //! What an entry of the MTT says besides its address: the lowest byte.
 constexpr std::uint64_t mtt_flags = 0xff;
 
+//! Of a UMR request's translations: 64 bytes, MLX5_UMR_MTT_ALIGNMENT and MLX5_UMR_FLEX_ALIGNMENT.
+constexpr std::uint64_t words_of_unit = 8;
+
 hca::KeyRights rights_of(const KeyContext& context)
 {
     hca::KeyRights rights = hca::KeyRights::none;
@@ -88,12 +91,17 @@ std::uint64_t KeyContext::most_words() const noexcept
 
 void KeyContext::write_words(std::uint64_t at, std::span<const std::byte> bytes)
 {
+    const std::uint64_t room = most_words();
     const std::uint64_t first = 2 * at;
-    const std::uint64_t count = bytes.size() / 8;
-    if (at > most_words() / 2 || count > most_words() - first)
-        throw Refusal{Status::bad_param, "the key has room for " + std::to_string(most_words()) +
+    std::uint64_t count = bytes.size() / 8;
+    // Linux fills requests up to whole units, and does not care where the key's room ends (umr.c,
+    // mlx5r_umr_update_xlt).
+    const std::uint64_t filled_up = (room + words_of_unit - 1) / words_of_unit * words_of_unit;
+    if (at > room / 2 || count > filled_up - first)
+        throw Refusal{Status::bad_param, "the key has room for " + std::to_string(room) +
                                              " words of translations, not for " + std::to_string(count) + " from " +
                                              std::to_string(first) + " on"};
+    count = std::min(count, room - first);
     words.resize(std::max<std::size_t>(words.size(), first + count));
     for (std::uint64_t i = 0; i < count; ++i)
         words[first + i] = layouts::get(bytes.subspan(8 * i, 8), {0, 64});
