@@ -15,8 +15,8 @@ usage: sudo tests/run.sh [unit|soak|lab]
   unit       unit tests: no hugepages; needs root only if packages are missing
   soak       threads map, use and unmap memory that others lease, fork in the midst of it, and never meet a stale key
              or leave anything behind: \$MRZ_SOAK_SECONDS for each of its tests, a minute unless it is set
-  lab        in virtual machines with stock kernels, which have RDMA devices, NUMA nodes, an IOMMU: see mrz-vm(1). Kernels
-             are fetched once, into /var/cache/mrzone
+  lab        in virtual machines with stock kernels, which have RDMA devices, NUMA nodes, an IOMMU: see mrz-vm(1). Kernels,
+             and a QEMU that devices of other processes need, are fetched once, into /var/cache/mrzone
 
 Whatever filters GoogleTest's cases (\$GTEST_FILTER) does so here, but not in the soak, and in those machines.
 END
@@ -140,6 +140,7 @@ fi
 if [ "$mode" = lab ]; then
     # Said apart, and not in the time of a test. All at once, since a mirror has headers for its newest kernel only.
     "$folder/apps/vm/mrz-vm" fetch --headers || say "there are no kernels for the guests, so their tests fail"
+    "$folder/apps/vm/mrz-vm" fetch --qemu --kernel 6.1 || say "there is no QEMU for adapters, so their tests fail"
     "$folder/apps/vm/mrz-vm" fetch --siw --kernel 6.1 || say "there is no siw driver for guests, so its test fails"
 fi
 for suite in "${suites[@]}"; do

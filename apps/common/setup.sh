@@ -14,12 +14,12 @@ build_packages=(
     libdpdk-dev libnuma-dev liburing-dev libibverbs-dev librdmacm-dev
     libcli11-dev libfmt-dev libhugetlbfs-dev nlohmann-json3-dev
 )
-# dpdk-dev has dpdk-telemetry.py.
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev)
+# dpdk-dev has dpdk-telemetry.py. The kernel's headers are what layouts of its firmware interface are compared with.
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 iproute2 dpdk-dev linux-headers-amd64)
 # For guests that mrz-vm boots, and what the tests run in them.
 lab_packages=(
     qemu-system-x86 busybox-static zstd xz-utils kmod make gcc-12 libelf1
-    ibverbs-utils rdmacm-utils perftest
+    ibverbs-utils rdmacm-utils perftest python3-pyverbs
 )
 ci_packages=(clang-format clang-tidy git shellcheck)
 

@@ -49,13 +49,7 @@ int Hca::post_receive(QueuePair& qp, const ReceiveWorkRequest& request)
             return EINVAL;
         if (const int error = qp.receive_queue_.push(request); error != 0)
             return error;
-        // After the push: whoever fails the queue pair from here on finds this receive when flushing.
-        if (qp.state() == QpState::err)
-            after.failed.push_back(qp.number());
-        else if (qp.attributes_.link)
-            parts_->tell_receive(qp, after);
-        else if (parts_->traffic.waiting().any() && qp.attributes_.destination_qpn)
-            after.wake.push_back(*qp.attributes_.destination_qpn);
+        parts_->have_receive(qp, after);
     }
     parts_->traffic.finish(after);
     return 0;
@@ -65,6 +59,23 @@ int Hca::post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request
 {
     if (const int error = srq.queue().push(request); error != 0)
         return error;
+    receives_added(srq);
+    return 0;
+}
+
+void Hca::receives_added(QueuePair& qp)
+{
+    Aftermath after;
+    {
+        const std::shared_lock access{parts_->access};
+        if (qp.state() != QpState::reset)
+            parts_->have_receive(qp, after);
+    }
+    parts_->traffic.finish(after);
+}
+
+void Hca::receives_added(SharedReceiveQueue& srq)
+{
     Aftermath after;
     after.wake_waiting = parts_->traffic.waiting().any();
     if (srq.starved().load() && srq.starved().exchange(false)) {
@@ -75,7 +86,17 @@ int Hca::post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request
         }
     }
     parts_->traffic.finish(after);
-    return 0;
+}
+
+void Hca::Parts::have_receive(QueuePair& qp, Aftermath& after) const
+{
+    // After it was posted: whoever fails the queue pair from here on finds this receive when flushing.
+    if (qp.state() == QpState::err)
+        after.failed.push_back(qp.number());
+    else if (qp.attributes_.link)
+        tell_receive(qp, after);
+    else if (traffic.waiting().any() && qp.attributes_.destination_qpn)
+        after.wake.push_back(*qp.attributes_.destination_qpn);
 }
 
 void Hca::Parts::tell_receive(QueuePair& qp, Aftermath& after)
@@ -85,6 +106,22 @@ void Hca::Parts::tell_receive(QueuePair& qp, Aftermath& after)
     qp.receive_ready_.store(true);
     qp.attributes_.link->want_attention(qp.number());
     after.links.push_back(qp.attributes_.link);
+}
+
+WcStatus Hca::read_local(Pd pd, const Sge& from, std::span<std::byte> into) const
+{
+    const std::uint64_t length = std::min<std::uint64_t>(from.length, into.size());
+    Scratch scratch;
+    const std::shared_lock access{parts_->access};
+    const Violation violation = parts_->translator.translate(
+        {Mkey{from.lkey.value}, from.address, length, KeyRights::local_read, pd}, scratch.segments);
+    if (violation != Violation::none)
+        return local_status(violation);
+    if (!resolve(parts_->bus, scratch.segments, Direction::read, scratch.local))
+        return WcStatus::local_protection_error;
+    const Piece to{into.data(), length};
+    copy({&to, 1}, scratch.local);
+    return WcStatus::success;
 }
 
 std::size_t Hca::poll(CompletionQueue& cq, std::span<Completion> completions)

@@ -48,11 +48,14 @@ void SendQueue::reset() noexcept
     released_.store(0, std::memory_order_relaxed);
 }
 
-ReceiveQueue::ReceiveQueue(const QueueLimits& limits) : limits_{limits}, ring_(limits.work_requests) {}
+ReceiveQueue::ReceiveQueue(const QueueLimits& limits, std::shared_ptr<ReceiveSource> source)
+    : limits_{limits}, source_{std::move(source)}, ring_(source_ ? 0 : limits.work_requests)
+{
+}
 
 int ReceiveQueue::push(const ReceiveWorkRequest& request)
 {
-    if (request.sges.size() > limits_.sges)
+    if (source_ || request.sges.size() > limits_.sges)
         return EINVAL;
     const std::lock_guard lock{mutex_};
     if (closed_)
@@ -69,6 +72,8 @@ int ReceiveQueue::push(const ReceiveWorkRequest& request)
 ReceiveQueue::Popped ReceiveQueue::pop(ReceiveWork& work)
 {
     const std::lock_guard lock{mutex_};
+    if (source_)
+        return closed_ ? Popped::nothing : source_->take(work);
     if (pending_ == 0)
         return Popped::nothing;
     std::swap(work, ring_[head_]);
@@ -101,6 +106,8 @@ std::uint32_t ReceiveQueue::limit() const
 void ReceiveQueue::reset()
 {
     const std::lock_guard lock{mutex_};
+    if (source_)
+        source_->reset();
     head_ = 0;
     pending_ = 0;
 }

@@ -33,8 +33,9 @@ std::optional<std::chrono::nanoseconds> answer_timeout(std::uint8_t timeout) noe
 }
 
 QueuePair::QueuePair(std::uint32_t number, const QpOptions& options)
-    : number_{number}, options_{options}, send_queue_{options.send}, receive_queue_{options.srq ? QueueLimits{0, 0, 0}
-                                                                                                : options.receive}
+    : number_{number}, options_{options}, send_queue_{options.send},
+      receive_queue_{options.srq ? QueueLimits{0, 0, 0} : options.receive,
+                     options.srq ? nullptr : options.receive_source}
 {
 }
 

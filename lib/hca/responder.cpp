@@ -31,6 +31,7 @@ Completion receive_completion(const Request& request, const QueuePair& qp, std::
     completion.byte_length = static_cast<std::uint32_t>(request.length);
     completion.qpn = qp.number();
     completion.source_qpn = request.source_qpn;
+    completion.solicited = request.solicited;
     return completion;
 }
 

@@ -10,6 +10,7 @@ namespace mrz::hca {
 namespace {
 
 constexpr std::uint8_t retry_for_ever = 7; // rnr_retry
+constexpr std::uint32_t most_flushed = 1U << 16;
 
 } // namespace
 
@@ -151,7 +152,9 @@ void Traffic::flush(std::uint32_t qpn, Aftermath& after)
             after.events.push_back({EventType::qp_last_wqe_reached, qpn});
         return;
     }
-    while (qp.receive_queue_.pop(qp.inbound_work_) != ReceiveQueue::Popped::nothing)
+    // A source may be filled while it is emptied.
+    for (std::uint32_t left = most_flushed;
+         left != 0 && qp.receive_queue_.pop(qp.inbound_work_) != ReceiveQueue::Popped::nothing; --left)
         flush_inbound();
 }
 

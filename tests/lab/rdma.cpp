@@ -2,17 +2,14 @@
 //! \file
 //! The guest's RDMA device (rxe0 or siw0) by other people's programs, without mrzone: what fails here is no fault of
 //! ours.
+#include "peers.hpp"
 #include "support/require.hpp"
-#include "support/run_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
-#include <vector>
-
-#include <unistd.h>
 
 namespace mrz::test {
 namespace {
@@ -26,32 +23,6 @@ std::string device()
     {
         "/sys/class/infiniband"
         } -> path().filename();
-}
-
-bool installed(const std::string& program)
-{
-    return ::access(program.c_str(), X_OK) == 0;
-}
-
-ProgramResult run(const std::vector<std::string>& arguments)
-{
-    return RunningProgram{arguments}.wait();
-}
-
-//! In a shell, because a server that does not listen yet is tried again; for a while, since a server may wait for
-//! ever for a client that has failed.
-ProgramResult server_and_client(const std::string& server, const std::string& client)
-{
-    const std::string script = server +
-                               " >/dev/null 2>&1 & server=$!; tries=0\n" //
-                               "until " +
-                               client +
-                               "; do\n"
-                               "  tries=$((tries + 1))\n"
-                               "  kill -0 $server && [ $tries -lt 200 ] || { kill $server; exit 1; }\n"
-                               "done\n"
-                               "wait $server";
-    return run({"/bin/sh", "-c", script});
 }
 
 } // namespace

@@ -8,7 +8,7 @@ import pathlib
 import signal
 import sys
 
-from mrz_vm import cache, headers, kernel, quantities, run
+from mrz_vm import cache, hca, headers, kernel, newer_qemu, quantities, run
 from mrz_vm.guest import Guest
 from mrz_vm.job import Job
 from mrz_vm.outcome import Failure, Status
@@ -63,6 +63,7 @@ def parser(version):
                                 description="Fetches kernels from the mirror that this machine's apt uses.")
     fetch.add_argument("--kernel", choices=kernels, action="append", help="which one (default: all)")
     fetch.add_argument("--headers", action="store_true", help="and what building modules takes")
+    fetch.add_argument("--qemu", action="store_true", help="and a QEMU for --hca and --vfio-user")
     fetch.add_argument("--siw", action="store_true", help="and the siw driver, built")
 
     build = commands.add_parser("build-module", parents=[common], help="build kernel modules for a guest",
@@ -88,7 +89,10 @@ def parser(version):
     machine.add_argument("--hugepages", metavar="PAGE=COUNT[@NODE],...", type=of_quantity(quantities.hugepages),
                          default=(), help="set aside at boot: 2M=512,1G=1 or 2M=256@0,2M=256@1")
     machine.add_argument("--iommu", action="store_true", help="an Intel IOMMU, and a network port behind it")
-    machine.add_argument("--vfio-user", metavar="SOCKET", help="a PCI device that another process offers there")
+    machine.add_argument("--hca", metavar="OPTION[=VALUE],...", nargs="?", const="", action="append", default=[],
+                         type=of_quantity(hca.wish), help="an adapter that mrz-hca is, mlx5_0, with options of its")
+    machine.add_argument("--vfio-user", metavar="SOCKET", action="append", default=[],
+                         help="a PCI device that another process offers there")
     machine.add_argument("--append", metavar="WORDS", default="", help="more of the kernel's command line")
     machine.add_argument("--accel", choices=("auto", "kvm", "tcg"), default="auto",
                          help="how it runs (default: kvm if the processor can)")
@@ -132,6 +136,8 @@ def refuse_hidden(path, what):
 
 def fetch_all(options):
     kept = cache.Cache(options.cache)
+    if options.qemu:
+        newer_qemu.have(kept)
     for version in options.kernel or sorted(kernel.SUITES):
         kernel.have(kept, version)
         if options.headers:
@@ -147,7 +153,8 @@ def run_program(options):
     modules = tuple(os.path.abspath(name) if "/" in name else name for name in options.module)
     guest = Guest(kernel=options.kernel, memory=options.memory, cpus=options.cpus, nodes=options.nodes,
                   hugepages=options.hugepages, iommu=options.iommu, rdma=options.rdma, netns=options.netns,
-                  modules=modules, append=options.append, vfio_user=options.vfio_user)
+                  modules=modules, append=options.append, vfio_user=tuple(options.vfio_user),
+                  adapters=len(options.hca))
     guest.check()
     folder = pathlib.Path.cwd()
     refuse_hidden(folder, "the working folder")
@@ -158,7 +165,7 @@ def run_program(options):
     job = Job(tuple(options.program), folder, dict(options.env), outputs)
     kept = cache.Cache(options.cache)
     siw = headers.siw(kept, options.kernel) if options.rdma == "siw" else None
-    return run.run(guest, job, kernel.have(kept, options.kernel), siw, options)
+    return run.run(guest, job, kernel.have(kept, options.kernel), siw, run.find_qemu(guest, options.qemu, kept), options)
 
 
 def report(options, outcome, status, message=None):
@@ -195,6 +202,8 @@ def main(version, words=None):
         report(options, "exited", status)
         return status
     except Failure as failure:
+        if failure.log:
+            print(f"mrz-vm: the end of mrz-hca's log:\n{failure.log}", file=sys.stderr)
         if failure.console:
             print(f"mrz-vm: the end of the guest's console:\n{failure.console}", file=sys.stderr)
         print(f"mrz-vm: {failure}", file=sys.stderr, flush=True)

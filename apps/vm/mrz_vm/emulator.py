@@ -2,6 +2,7 @@
 """The QEMU process: which one, how it is started, and that it never outlives mrz-vm."""
 
 import ctypes
+import dataclasses
 import os
 import pathlib
 import re
@@ -15,18 +16,42 @@ PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def find(path):
-    if path is None:
-        return tool("qemu-system-x86_64", "qemu-system-x86")
+@dataclasses.dataclass(frozen=True)
+class Qemu:
+    """How one is started: the first words of its command, and variables that it needs."""
+
+    command: tuple[str, ...]
+    variables: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def environment(self):
+        # What a caller wants loaded into programs of this machine would not fit one that has its own libraries.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+        return (kept if self.variables else dict(os.environ)) | self.variables
+
+    def _says(self, *words):
+        try:
+            done = subprocess.run([*self.command, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False, env=self.environment())
+        except OSError as error:
+            raise Failure(f"{self.command[0]} cannot be run: {error.strerror}", Status.MISSING) from error
+        return done.stdout
+
+    def knows_device(self, device):
+        # Of this one device: a list of all would need all modules.
+        return f"{device} options:" in self._says("-device", f"{device},help")
+
+    def version(self):
+        return self._says("--version").partition("\n")[0]
+
+
+def named(path):
     if not os.access(path, os.X_OK):
         raise missing(f"there is no QEMU at {path}")
-    return path
+    return Qemu((path,))
 
 
-def knows_device(qemu, device):
-    done = subprocess.run([qemu, "-device", "help"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False)
-    return f'name "{device}"' in done.stdout
+def of_this_machine():
+    return Qemu((tool("qemu-system-x86_64", "qemu-system-x86"),))
 
 
 def accelerator(asked, cpuinfo=pathlib.Path("/proc/cpuinfo"), kvm=pathlib.Path("/dev/kvm")):
@@ -39,8 +64,8 @@ def accelerator(asked, cpuinfo=pathlib.Path("/proc/cpuinfo"), kvm=pathlib.Path("
     return "kvm" if can else "tcg"
 
 
-def start(command, log, descriptors):
-    """Starts QEMU, which the kernel kills when this process ends, however it does."""
+def start(command, log, descriptors=(), environment=None):
+    """Starts QEMU, or what it is to meet; the kernel kills it when this process ends, however it does."""
     parent = os.getpid()
 
     def tie_to_parent():
@@ -50,6 +75,6 @@ def start(command, log, descriptors):
 
     try:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=descriptors,
-                                preexec_fn=tie_to_parent, start_new_session=True)
+                                env=environment, preexec_fn=tie_to_parent, start_new_session=True)
     except OSError as error:
         raise Failure(f"{command[0]} cannot be run: {error.strerror}", Status.MISSING) from error

@@ -22,7 +22,12 @@ class Guest:
     netns: bool = False
     modules: tuple[str, ...] = ()
     append: str = ""
-    vfio_user: str | None = None
+    vfio_user: tuple[str, ...] = ()  # Sockets of processes that offer a device.
+    adapters: int = 0  # Of mrz-hca.
+
+    @property
+    def has_devices_of_others(self):
+        return bool(self.vfio_user) or self.adapters > 0
 
     def check(self):
         """Raises Failure for a guest that cannot be."""

@@ -40,6 +40,8 @@ def set_up(guest, job, modules, siw=None):
         lines += [f"load {shlex.quote(str(siw))}"]
     if guest.rdma != "none":
         lines += [f"set_up_{guest.rdma}"]
+    if guest.adapters:
+        lines += [f"set_up_adapters {guest.adapters}"]
     if guest.netns:
         lines += ["set_up_namespaces"]
     function = "".join(f"    {line}\n" for line in lines or [":"])

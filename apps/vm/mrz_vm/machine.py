@@ -17,13 +17,14 @@ KERNEL = ("console=ttyS0 loglevel=4 panic=-1 oops=panic mitigations=off nokaslr 
 class Files:
     """What QEMU gets: files, and the ends of sockets that it inherits."""
 
-    qemu: str
+    qemu: tuple[str, ...]  # The first words of its command.
     kernel: pathlib.Path
     initramfs: pathlib.Path
     console: pathlib.Path
     control: int
     out: int
     err: int
+    devices: tuple[str, ...] = ()  # Sockets of the processes that offer one.
 
 
 def escaped(text):
@@ -48,7 +49,7 @@ def kernel_command_line(guest):
 
 def memory(guest):
     # Memory that another process can map, only where one does.
-    kind = "memory-backend-memfd,share=on" if guest.vfio_user else "memory-backend-ram"
+    kind = "memory-backend-memfd,share=on" if guest.has_devices_of_others else "memory-backend-ram"
     each = guest.memory // guest.nodes
     options = ["-m", f"{guest.memory // (1 << 20)}M", "-smp", str(guest.cpus)]
     for node in range(guest.nodes):
@@ -73,11 +74,19 @@ def ports(files):
     return options
 
 
+def device_of_another(number, socket):
+    """A device that the process at `socket` offers, in a slot of its own, as PCI Express has them."""
+    slot = f"slot{number}"
+    device = {"driver": "vfio-user-pci", "bus": slot, "socket": {"type": "unix", "path": str(socket)}}
+    return ["-device", f"pcie-root-port,id={slot},chassis={number + 1},slot={number + 1}",
+            "-device", json.dumps(device)]
+
+
 def command(guest, files, outputs, accelerator):
     """QEMU's whole command line."""
     irqchip = ",kernel-irqchip=split" if guest.iommu and accelerator == "kvm" else ""
     backend = ",memory-backend=memory0" if guest.nodes == 1 else ""
-    line = [files.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+    line = [*files.qemu, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-name", "mrz-vm", "-machine", f"q35{irqchip}{backend}", "-cpu", "max",
             "-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi,tb-size=1024"]
     line += memory(guest)
@@ -95,6 +104,6 @@ def command(guest, files, outputs, accelerator):
         # A port whose DMA the IOMMU translates, at 0000:00:10.0. There is nothing behind it.
         line += ["-netdev", "hubport,id=net0,hubid=0",
                  "-device", "virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on"]
-    if guest.vfio_user:
-        line += ["-device", json.dumps({"driver": "vfio-user-pci", "socket": {"type": "unix", "path": guest.vfio_user}})]
+    for number, socket in enumerate(files.devices):
+        line += device_of_another(number, socket)
     return line

@@ -15,12 +15,14 @@ class Status(enum.IntEnum):
 
 
 class Failure(Exception):
-    """Ends mrz-vm with `status`. `console` is what the guest said last, if that tells why."""
+    """Ends mrz-vm with `status`. `console` is what the guest said last, if that tells why; `log` what its adapters
+    did."""
 
     def __init__(self, message, status=Status.FAILED, console=""):
         super().__init__(message)
         self.status = status
         self.console = console
+        self.log = ""
 
 
 def missing(message):

@@ -98,6 +98,13 @@ class Packages:
                   what=f"fetching {package}")
         return next(place.glob("*.deb"))
 
+    def download_with_all(self, package, suite):
+        """The .deb files of a package as `suite` has it and of all that it needs, down to the C library, since nothing
+        counts as installed."""
+        self._apt("install", "--download-only", "--yes", "--no-install-recommends", "--target-release", suite, package,
+                  what=f"fetching {package} and what it needs")
+        return sorted((self.folder / "cache/archives").glob("*.deb"))
+
 
 def unpack(package, folder):
     run([tool("dpkg-deb", "dpkg"), "--extract", str(package), str(folder)], f"unpacking {package.name}")

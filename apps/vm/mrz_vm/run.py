@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs a guest, passes on what its program prints, and finds out how it ended."""
 
+import contextlib
 import os
 import selectors
 import shutil
@@ -9,8 +10,8 @@ import subprocess
 import sys
 import time
 
-from mrz_vm import emulator, initramfs, machine
-from mrz_vm.outcome import Failure, Status
+from mrz_vm import emulator, hca, initramfs, machine, newer_qemu
+from mrz_vm.outcome import Failure, Status, missing
 from mrz_vm.run_folder import run_folder
 
 PANIC = "Kernel panic - not syncing"
@@ -96,7 +97,17 @@ def copy(data, descriptor):
         data = data[os.write(descriptor, data):]
 
 
-def attend(process, sockets, progress, deadline):
+def notice_end(adapter, progress):
+    """A guest that has not begun its program cannot without the adapter; one that has may want to see what happens."""
+    if progress.ended:
+        return
+    what = f"{hca.NAME} ended before the guest did: {hca.how_ended(adapter.status())}"
+    if not progress.running:
+        raise Failure(what)
+    print(f"mrz-vm: {what}", file=sys.stderr, flush=True)
+
+
+def attend(process, sockets, adapters, progress, deadline):
     """Passes on output until QEMU has ended. Returns whether it did so in time."""
     control, out, err = sockets
     uses = {control: progress.hear, out: lambda data: copy(data, sys.stdout.fileno()),
@@ -104,16 +115,24 @@ def attend(process, sockets, progress, deadline):
     with selectors.DefaultSelector() as selector:
         for place in sockets:
             selector.register(place, selectors.EVENT_READ)
-        while selector.get_map():
+        for adapter in adapters:
+            selector.register(adapter.descriptor, selectors.EVENT_READ, adapter)
+        to_hear = len(sockets)
+        while to_hear > 0:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
             for key, _ in selector.select(left):
+                if key.data is not None and key.data.ended():
+                    selector.unregister(key.fileobj)
+                    notice_end(key.data, progress)
+                    continue
                 data = key.fileobj.recv(1 << 16)
                 if data:
                     uses[key.fileobj](data)
                 else:
                     selector.unregister(key.fileobj)
+                    to_hear -= 1
             if progress.ended:
                 deadline = min(deadline, time.monotonic() + FAREWELL)
     try:
@@ -131,36 +150,52 @@ def keep(console, place):
         print(f"mrz-vm: {place} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
-def run(guest, job, kernel, siw, options):
+def find_qemu(guest, named, cache):
+    """The QEMU that was named, else this machine's, or where that is too old for the guest one that is fetched."""
+    needed = "vfio-user-pci"
+    if named is not None:
+        qemu = emulator.named(named)
+        if guest.has_devices_of_others and not qemu.knows_device(needed):
+            raise missing(f"{named} has no {needed} device, which came with QEMU 10.1")
+        return qemu
+    if not guest.has_devices_of_others:
+        return emulator.of_this_machine()
+    with contextlib.suppress(Failure):  # that there is none here is none where another is fetched
+        qemu = emulator.of_this_machine()
+        if qemu.knows_device(needed):
+            return qemu
+    return newer_qemu.have(cache)
+
+
+def run(guest, job, kernel, siw, qemu, options):
     """Boots the guest; returns its program's exit status. Raises Failure."""
-    qemu = emulator.find(options.qemu)
-    if guest.vfio_user and not emulator.knows_device(qemu, "vfio-user-pci"):
-        raise Failure(f"{qemu} has no vfio-user-pci device, which came with QEMU 10.1: name another by --qemu",
-                      Status.MISSING)
     with run_folder() as folder:
         console = folder / "console"
         try:
-            return boot(guest, job, kernel, siw, options, qemu, folder)
+            with hca.adapters(options.hca, folder, sys.argv[0]) as adapters:
+                return boot(guest, job, kernel, siw, options, qemu, folder, adapters)
         finally:
             if options.console and console.exists():
                 keep(console, options.console)
 
 
-def boot(guest, job, kernel, siw, options, qemu, folder):
+def boot(guest, job, kernel, siw, options, qemu, folder, adapters):
     console = folder / "console"
     (folder / "initramfs").write_bytes(initramfs.build(kernel, guest, job, siw))
     pairs = [socket.socketpair() for _ in range(3)]
     ours, theirs = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    files = machine.Files(qemu, kernel.image, folder / "initramfs", console, *(end.fileno() for end in theirs))
+    devices = (*guest.vfio_user, *(str(adapter.socket) for adapter in adapters))
+    files = machine.Files(qemu.command, kernel.image, folder / "initramfs", console,
+                          *(end.fileno() for end in theirs), devices)
     command = machine.command(guest, files, job.outputs, emulator.accelerator(options.accel))
     log = folder / "qemu.log"
     with open(log, "wb") as opened:
-        process = emulator.start(command, opened, [end.fileno() for end in theirs])
+        process = emulator.start(command, opened, [end.fileno() for end in theirs], qemu.environment())
     for end in theirs:
         end.close()
     progress = Progress()
     try:
-        in_time = attend(process, ours, progress, time.monotonic() + options.timeout)
+        in_time = attend(process, ours, adapters, progress, time.monotonic() + options.timeout)
     finally:
         process.kill()
         process.wait()

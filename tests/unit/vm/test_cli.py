@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import contextlib
 import io
+import pathlib
 import unittest
 
-from mrz_vm import cli
+from mrz_vm import cli, hca
 from mrz_vm.outcome import Status
 from mrz_vm.quantities import Hugepages
 
@@ -28,10 +29,17 @@ class Arguments(unittest.TestCase):
         self.assertEqual(options.module, ["m"])
         self.assertEqual(options.memory, 4 << 30)
 
+    def test_of_adapters_are_read(self):
+        options = cli.arguments(["run", "--hca", "--hca", "link-type=ethernet,log=/tmp/log", "--vfio-user", "a",
+                                 "--vfio-user", "b", "--", "x"], "0")
+        self.assertEqual(options.hca, [hca.Wish(), hca.Wish(("--link-type=ethernet",), pathlib.Path("/tmp/log"))])
+        self.assertEqual(options.vfio_user, ["a", "b"])
+
     def test_are_refused_with_a_status_that_is_no_programs(self):
         self.assertIn("no program is named", self.refusal("run", "--memory", "2G"))
         self.assertIn("NAME=VALUE", self.refusal("run", "--env", "A", "--", "x"))
         self.assertIn("invalid choice", self.refusal("run", "--kernel", "5.10", "--", "x"))
         self.assertIn("no number from 1 on", self.refusal("run", "--cpus", "0", "--", "x"))
+        self.assertIn("is not OPTION or OPTION=VALUE", self.refusal("run", "--hca=--name", "--", "x"))
         self.assertIn("only 'run' takes a program", self.refusal("fetch", "--", "x"))
         self.assertIn("required", self.refusal())

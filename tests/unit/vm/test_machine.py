@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import dataclasses
 import json
 import pathlib
 import unittest
@@ -7,12 +8,12 @@ from mrz_vm import machine
 from mrz_vm.guest import Guest
 from mrz_vm.quantities import hugepages
 
-FILES = machine.Files("qemu", pathlib.Path("/cache/vmlinux"), pathlib.Path("/run/initramfs"),
+FILES = machine.Files(("qemu", "-L", "data"), pathlib.Path("/cache/vmlinux"), pathlib.Path("/run/initramfs"),
                       pathlib.Path("/run/a,b/console"), 5, 6, 7)
 
 
-def line(outputs=(), accelerator="tcg", **wish):
-    return machine.command(Guest(**wish), FILES, outputs, accelerator)
+def line(outputs=(), accelerator="tcg", devices=(), **wish):
+    return machine.command(Guest(**wish), dataclasses.replace(FILES, devices=devices), outputs, accelerator)
 
 
 def values(command, option):
@@ -22,7 +23,7 @@ def values(command, option):
 class Command(unittest.TestCase):
     def test_a_plain_guest_has_one_node_and_no_network(self):
         command = line(memory=3 << 30, cpus=4)
-        self.assertEqual(command[0], "qemu")
+        self.assertEqual(command[:3], ["qemu", "-L", "data"])
         self.assertEqual(values(command, "-m"), ["3072M"])
         self.assertEqual(values(command, "-smp"), ["4"])
         self.assertEqual(values(command, "-object"), [f"memory-backend-ram,id=memory0,size={3 << 30}"])
@@ -66,8 +67,18 @@ class Command(unittest.TestCase):
         words = values(line(hugepages=hugepages("2M=8@0,2M=9@1,1G=2"), append="one two"), "-append")[0].split()
         self.assertEqual(words[-6:], ["hugepagesz=1G", "hugepages=2", "hugepagesz=2M", "hugepages=0:8,1:9", "one", "two"])
 
-    def test_a_vfio_user_device_can_map_the_guests_memory(self):
-        command = line(vfio_user="/tmp/a,b")
-        self.assertIn("share=on", values(command, "-object")[0])
-        device = json.loads(values(command, "-device")[-1])
-        self.assertEqual(device, {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": "/tmp/a,b"}})
+    def test_devices_of_other_processes_can_map_the_guests_memory(self):
+        for wish in ({"vfio_user": ("/tmp/a,b",)}, {"adapters": 1}):
+            self.assertIn("share=on", values(line(**wish), "-object")[0])
+
+    def test_devices_of_other_processes_stand_each_behind_a_port(self):
+        ports, devices = [], []
+        for text in values(line(adapters=2, devices=("/tmp/a,b", "/c")), "-device"):
+            if text.startswith("pcie-root-port,"):
+                ports.append(text)
+            elif text.startswith("{"):
+                devices.append(json.loads(text))
+        self.assertEqual(ports, ["pcie-root-port,id=slot0,chassis=1,slot=1", "pcie-root-port,id=slot1,chassis=2,slot=2"])
+        self.assertEqual(devices, [
+            {"driver": "vfio-user-pci", "bus": f"slot{number}", "socket": {"type": "unix", "path": path}}
+            for number, path in enumerate(("/tmp/a,b", "/c"))])

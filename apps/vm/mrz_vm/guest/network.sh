@@ -32,6 +32,26 @@ set_up_siw() {
     set_up_rdma siw
 }
 
+# How many RDMA devices there are.
+count_devices() {
+    set -- /sys/class/infiniband/*
+    [ -e "$1" ] || shift
+    echo $#
+}
+
+# set_up_adapters COUNT: the drivers of mlx5, which make mlx5_0 and so on of the machine's adapters.
+set_up_adapters() {
+    for module in mlx5_ib ib_uverbs rdma_ucm; do
+        load $module
+    done
+    tries=0
+    while [ "$(count_devices)" -lt "$1" ]; do
+        tries=$((tries + 1))
+        [ $tries -le 50 ] || fail "the driver mlx5 made $(count_devices) of $1 devices"
+        sleep 0.2
+    done
+}
+
 # Network namespaces mrz0 and mrz1, joined by a link, with the addresses 10.1.0.1 and 10.1.0.2.
 set_up_namespaces() {
     load veth

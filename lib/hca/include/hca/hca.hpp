@@ -107,6 +107,12 @@ class Hca {
     //! destroyed), ENOMEM (the queue is full).
     [[nodiscard]] int post_receive(QueuePair& qp, const ReceiveWorkRequest& request);
     [[nodiscard]] int post_receive(SharedReceiveQueue& srq, const ReceiveWorkRequest& request);
+    //! Its source has receives that it had not before. Who waits for one gets it at once instead of when his timer
+    //! says so, or over a link perhaps never; in ERR they are flushed.
+    void receives_added(QueuePair& qp);
+    void receives_added(SharedReceiveQueue& srq);
+    //! Copies what a local key shows, as a send request would read it: for what the adapter itself wants to know.
+    [[nodiscard]] WcStatus read_local(Pd pd, const Sge& from, std::span<std::byte> into) const;
     //! Lets waiting work go on whose time has come, then takes completions.
     std::size_t poll(CompletionQueue& cq, std::span<Completion> completions);
     //! Lets waiting work go on whose time has come.

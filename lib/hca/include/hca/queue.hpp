@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -63,16 +64,40 @@ struct ReceiveWork {
     std::vector<Sge> sges;
 };
 
+//! What taking a receive brought.
+enum class Popped : std::uint8_t { nothing, work, work_and_limit };
+
+//! Receives that nobody posts: they lie in memory, where their owner put them, and are read from there when a message
+//! needs one, as an adapter in hardware does it.
+class ReceiveSource {
+  public:
+    virtual ~ReceiveSource() = default;
+
+    //! Takes the oldest one. work_and_limit: fewer are left than its owner wanted to be told of. One call at a time
+    //! for a queue. Locks of the engine are held, the access lock (see Hca::pause()) among them: it may use the bus,
+    //! and must not call the engine.
+    [[nodiscard]] virtual Popped take(ReceiveWork& work) = 0;
+    //! The queue pair was reset: it begins anew.
+    virtual void reset() noexcept = 0;
+
+  protected:
+    ReceiveSource() = default;
+    ReceiveSource(const ReceiveSource&) = default;
+    ReceiveSource& operator=(const ReceiveSource&) = default;
+};
+
 //! Receive work in order. Thread-safe.
 class ReceiveQueue {
   public:
-    explicit ReceiveQueue(const QueueLimits& limits);
+    //! With a \p source nothing can be posted, and the limit is the source's affair.
+    explicit ReceiveQueue(const QueueLimits& limits, std::shared_ptr<ReceiveSource> source = {});
 
-    //! Returns 0, ENOMEM (full) or EINVAL (too many sges, closed).
+    //! Returns 0, ENOMEM (full) or EINVAL (too many sges, closed, there is a source).
     [[nodiscard]] int push(const ReceiveWorkRequest& request);
-    enum class Popped : std::uint8_t { nothing, work, work_and_limit };
+    using Popped = mrz::hca::Popped;
     //! Takes the oldest one. work_and_limit: fewer are left than the limit that was armed, which thereby is no more.
     [[nodiscard]] Popped pop(ReceiveWork& work);
+    //! Of those that were posted.
     [[nodiscard]] std::uint32_t size() const;
     [[nodiscard]] const QueueLimits& limits() const noexcept { return limits_; }
     void arm_limit(std::uint32_t limit);
@@ -83,6 +108,7 @@ class ReceiveQueue {
 
   private:
     const QueueLimits limits_;
+    const std::shared_ptr<ReceiveSource> source_;
     mutable std::mutex mutex_;
     std::vector<ReceiveWork> ring_;
     std::size_t head_ = 0;

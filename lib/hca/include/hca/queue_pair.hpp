@@ -38,7 +38,8 @@ struct QpOptions {
     std::shared_ptr<SharedReceiveQueue> srq = {}; //!< Takes the place of its own receive queue.
     QueueLimits send = {};
     QueueLimits receive = {};
-    bool signal_all = false; //!< Every send makes a completion.
+    std::shared_ptr<ReceiveSource> receive_source = {}; //!< Where its receives come from, if they are not posted.
+    bool signal_all = false;                            //!< Every send makes a completion.
 };
 
 //! What modifying sets: exactly the members with a value. What a transition needs and what it allows is the kernel's

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace mrz::hca {
 
@@ -15,14 +16,15 @@ struct SrqOptions {
     Pd pd = {}; //!< The domain that the local keys of its receives must belong to.
     std::uint32_t max_work_requests = 64;
     std::uint32_t max_sges = 4;
-    std::uint32_t limit = 0; //!< As arm_limit().
+    std::uint32_t limit = 0;                    //!< As arm_limit().
+    std::shared_ptr<ReceiveSource> source = {}; //!< Where its receives come from, if they are not posted.
 };
 
 //! Receives that several queue pairs take from. Thread-safe; posting goes through the engine.
 class SharedReceiveQueue {
   public:
     SharedReceiveQueue(std::uint32_t number, const SrqOptions& options)
-        : number_{number}, pd_{options.pd}, queue_{{options.max_work_requests, options.max_sges, 0}}
+        : number_{number}, pd_{options.pd}, queue_{{options.max_work_requests, options.max_sges, 0}, options.source}
     {
         queue_.arm_limit(options.limit);
     }

@@ -117,6 +117,7 @@ struct Completion {
     std::uint32_t immediate = 0;
     std::uint32_t qpn = 0;
     std::uint32_t source_qpn = 0; //!< Of receives.
+    bool solicited = false;       //!< Of receives: the sender asked for it.
 };
 
 //! A UD receive buffer begins with room for a global routing header. Within one engine there is none: these bytes

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! The device: an engine behind a ConnectX's firmware interface and queues, as a PCI function.
+#pragma once
+
+#include "command_events.hpp"
+#include "control/commands.hpp"
+#include "dma/memory.hpp"
+#include "firmware/firmware.hpp"
+#include "pci/config_space.hpp"
+#include "queues/commands.hpp"
+#include "queues/data_path.hpp"
+#include "queues/data_thread.hpp"
+#include "queues/event_queue.hpp"
+#include "queues/inbox.hpp"
+#include "vfio_user/device.hpp"
+#include "vfio_user/interrupts.hpp"
+
+#include <hca/hca.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+
+namespace mrz {
+
+struct AdapterOptions {
+    firmware::Settings settings;
+    hca::HcaOptions engine; //!< Its on_event is the adapter's.
+};
+
+//! Thread-safe: what the transport calls and what the control socket asks take turns.
+class Adapter final : public vfio_user::Device {
+  public:
+    //! \p memory and \p interrupts outlive it.
+    Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::Interrupts& interrupts);
+    ~Adapter() override;
+
+    //! Runs a change of \p memory while neither the engine nor anybody else uses it.
+    void exclusively(const std::function<void()>& change);
+    //! What there is to ask, and to break.
+    void add_to(control::Commands& commands);
+
+    void read_config(std::uint64_t offset, std::span<std::byte> bytes) override;
+    void write_config(std::uint64_t offset, std::span<const std::byte> bytes) override;
+    void read_bar(std::uint64_t offset, std::span<std::byte> bytes) override;
+    void write_bar(std::uint64_t offset, std::span<const std::byte> bytes) override;
+    void reset() override;
+
+  private:
+    void ring(std::uint64_t offset, std::span<const std::byte> bytes);
+    void remove();
+    [[nodiscard]] control::Json state();
+
+    std::mutex mutex_;
+    bool removed_ = false; //!< As if it had been pulled out, until the virtual machine ends.
+
+    dma::Memory& memory_;
+    queues::Inbox inbox_;
+    hca::Hca engine_;
+    queues::EventQueues event_queues_;
+    firmware::Firmware firmware_;
+    queues::DataPath path_;
+    CommandEvents command_events_{event_queues_};
+    queues::EventQueueCommands event_queue_commands_;
+    queues::CompletionQueueCommands completion_queue_commands_;
+    queues::SharedReceiveCommands shared_receive_commands_;
+    queues::QueuePairCommands queue_pair_commands_;
+    queues::DataThread thread_;
+    pci::ConfigSpace config_;
+};
+
+} // namespace mrz

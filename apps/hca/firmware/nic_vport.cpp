@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The port as Ethernet has it, and the addresses that RoCE uses.
+#include "firmware/port.hpp"
+
+#include "layouts/vport.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace mrz::firmware {
+
+namespace {
+
+using layouts::get;
+using layouts::part;
+using layouts::set;
+
+constexpr std::uint64_t list_types = 3;
+
+void query_context(const Command& command, const PortState& state)
+{
+    namespace in = layouts::query_nic_vport_context_in;
+    namespace vport = layouts::nic_vport_context;
+    require_own_vport(command.in, in::other_vport, in::vport_number);
+    const std::uint64_t type = get(command.in, in::allowed_list_type);
+    if (type >= list_types)
+        throw Refusal{Status::bad_param, "there are no lists of type " + std::to_string(type)};
+    const auto out = part(command.out, layouts::query_nic_vport_context_out::nic_vport_context);
+    std::ranges::copy(state.nic_vport, out.begin());
+    const auto& list = state.addresses.at(type);
+    // A driver that does not ask for the list leaves no room for it.
+    const auto room = command.out.subspan(layouts::query_nic_vport_context_out::nic_vport_context.offset +
+                                          vport::current_uc_mac_address.offset);
+    const std::size_t count = std::min(list.size(), room.size() / 8);
+    set(out, vport::allowed_list_type, type);
+    set(out, vport::allowed_list_size, list.size());
+    for (std::size_t i = 0; i < count; ++i)
+        set(room.subspan(8 * i, 8), {0, 64}, list[i]);
+}
+
+std::vector<std::uint64_t> read_list(std::span<const std::byte> from, std::uint64_t count)
+{
+    if (from.size() / 8 < count)
+        throw Refusal{Status::bad_inp_len, "the list has fewer addresses than " + std::to_string(count)};
+    std::vector<std::uint64_t> list;
+    for (std::size_t i = 0; i < count; ++i)
+        list.push_back(get(from.subspan(8 * i, 8), {0, 64}));
+    return list;
+}
+
+void modify_context(const Command& command, PortState& state)
+{
+    namespace in = layouts::modify_nic_vport_context_in;
+    namespace select = layouts::modify_nic_vport_field_select;
+    namespace vport = layouts::nic_vport_context;
+    require_own_vport(command.in, in::other_vport, in::vport_number);
+    const auto selected = part(command.in, in::field_select);
+    const auto wanted = command.in.subspan(in::nic_vport_context.offset);
+    if (layouts::is_set(selected, select::addresses_list)) {
+        const std::uint64_t type = get(wanted, vport::allowed_list_type);
+        if (type >= list_types)
+            throw Refusal{Status::bad_param, "there are no lists of type " + std::to_string(type)};
+        state.addresses.at(type) =
+            read_list(part(wanted, vport::current_uc_mac_address), get(wanted, vport::allowed_list_size));
+    }
+    const auto take = [&](layouts::Field chosen, std::initializer_list<layouts::Field> fields) {
+        if (!layouts::is_set(selected, chosen))
+            return;
+        for (const layouts::Field field : fields)
+            set(state.nic_vport, field, get(wanted, field));
+    };
+    take(select::node_guid, {vport::node_guid});
+    take(select::port_guid, {vport::port_guid});
+    take(select::mtu, {vport::mtu});
+    take(select::min_inline, {vport::min_wqe_inline_mode});
+    take(select::promisc, {vport::promisc_uc, vport::promisc_mc, vport::promisc_all});
+    take(select::change_event, {vport::arm_change_event, vport::event_on_mtu});
+    take(select::roce_en, {vport::roce_en});
+    take(select::disable_uc_local_lb, {vport::disable_uc_local_lb});
+    take(select::disable_mc_local_lb, {vport::disable_mc_local_lb});
+    if (layouts::is_set(selected, select::permanent_address))
+        std::ranges::copy(part(wanted, vport::permanent_address),
+                          part(std::span{state.nic_vport}, vport::permanent_address).begin());
+}
+
+void query_state(const Command& command, const PortState& state)
+{
+    namespace in = layouts::query_vport_state_in;
+    require_own_vport(command.in, in::other_vport, in::vport_number);
+    set(command.out, layouts::query_vport_state_out::admin_state, state.up ? 1U : 0U);
+    set(command.out, layouts::query_vport_state_out::state, state.up ? 1U : 0U);
+}
+
+std::array<std::byte, 32>& roce_address(PortState& state, std::uint64_t index)
+{
+    if (index >= state.roce_addresses.size())
+        throw Refusal{Status::ix, "there is no RoCE address " + std::to_string(index)};
+    return state.roce_addresses[index];
+}
+
+} // namespace
+
+void add_nic_vport(Commands& commands, const Context&, PortState& state)
+{
+    namespace l = layouts;
+    commands.add({0x754, "QUERY_NIC_VPORT_CONTEXT", 16,
+                  l::query_nic_vport_context_out::nic_vport_context.offset + l::nic_vport_context::bytes,
+                  [&](const Command& command) { query_context(command, state); }});
+    commands.add({0x755, "MODIFY_NIC_VPORT_CONTEXT",
+                  l::modify_nic_vport_context_in::nic_vport_context.offset + l::nic_vport_context::bytes, 16,
+                  [&](const Command& command) { modify_context(command, state); }});
+    commands.add({0x750, "QUERY_VPORT_STATE", 16, 16, [&](const Command& command) { query_state(command, state); }});
+    commands.add({0x761, "SET_ROCE_ADDRESS", l::set_roce_address_in::bytes, 16, [&](const Command& command) {
+                      auto& address =
+                          roce_address(state, get(command.in, l::set_roce_address_in::roce_address_index));
+                      std::ranges::copy(part(command.in, l::set_roce_address_in::roce_address), address.begin());
+                  }});
+    commands.add({0x760, "QUERY_ROCE_ADDRESS", 16, l::query_roce_address_out::bytes, [&](const Command& command) {
+                      const auto& address =
+                          roce_address(state, get(command.in, l::query_roce_address_in::roce_address_index));
+                      std::ranges::copy(address, part(command.out, l::query_roce_address_out::roce_address).begin());
+                  }});
+}
+
+} // namespace mrz::firmware

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Where a peer is, as an address vector says it.
+#pragma once
+
+#include <hca/link.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace mrz::queues {
+
+struct PeerAddress {
+    std::uint16_t lid = 0;
+    bool global = false; //!< There is a gid.
+    std::array<std::byte, 16> gid{};
+    friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
+};
+
+//! The way to a peer.
+struct Route {
+    bool reachable = false;
+    std::shared_ptr<hca::Link> link; //!< None: it is in this device.
+};
+//! Called with locks held; quick, and it does not call the engine.
+using Router = std::function<Route(const PeerAddress&)>;
+
+} // namespace mrz::queues

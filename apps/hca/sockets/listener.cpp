@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sockets/listener.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace mrz::sockets {
+namespace {
+
+constexpr int backlog = 16;
+
+[[noreturn]] void refuse(const std::string& path, Trouble trouble, int error, std::string limit, std::string remedy)
+{
+    throw Error{error,
+                {.trouble = trouble,
+                 .what = "listening at " + printable(path),
+                 .limit = std::move(limit),
+                 .remedy = std::move(remedy)}};
+}
+
+[[noreturn]] void fail(const std::string& path, const char* call)
+{
+    const int error = errno;
+    refuse(path, error == EACCES || error == EPERM ? Trouble::permission : Trouble::internal, error,
+           std::string{call} + ": " + std::strerror(error), "give a path in a folder that may be written");
+}
+
+sockaddr_un address_of(const std::string& path)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path || path.find('\0') != std::string::npos)
+        refuse(path, Trouble::invalid, EINVAL,
+               "the path of a socket has 1 to " + std::to_string(sizeof address.sun_path - 1) + " bytes",
+               "give a shorter path");
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return address;
+}
+
+FileDescriptor make_socket(const std::string& path, int flags)
+{
+    FileDescriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
+    if (!socket.valid())
+        fail(path, "socket");
+    return socket;
+}
+
+int connect_to(const FileDescriptor& socket, const sockaddr_un& address)
+{
+    while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        if (errno != EINTR)
+            return errno;
+    }
+    return 0;
+}
+
+//! Holds the folder of \p path: of all who listen there, one at a time looks what is at its path, and changes it.
+FileDescriptor hold_folder(const std::string& path)
+{
+    const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
+    FileDescriptor held{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    while (held.valid() && ::flock(held.get(), LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return held;
+}
+
+void remove_what_is_left(const std::string& path, const sockaddr_un& address)
+{
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+        if (errno == ENOENT)
+            return;
+        fail(path, "lstat");
+    }
+    if (!S_ISSOCK(status.st_mode))
+        refuse(path, Trouble::busy, EEXIST, "something that is no socket is there",
+               "give another path, or remove it");
+    // Not blocking: whoever listens there may have no room for another client.
+    const FileDescriptor probe = make_socket(path, SOCK_NONBLOCK);
+    if (connect_to(probe, address) != ECONNREFUSED)
+        refuse(path, Trouble::busy, EADDRINUSE, "a process listens there", "give another path, or end that process");
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+        fail(path, "unlink");
+}
+
+} // namespace
+
+Listener::Listener(std::string path) : path_{std::move(path)}
+{
+    const sockaddr_un address = address_of(path_);
+    socket_ = make_socket(path_, SOCK_NONBLOCK);
+    const FileDescriptor held = hold_folder(path_);
+    remove_what_is_left(path_, address);
+    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        fail(path_, "bind");
+    struct stat status {};
+    if (::listen(socket_.get(), backlog) != 0 || ::lstat(path_.c_str(), &status) != 0) {
+        const int error = errno;
+        ::unlink(path_.c_str());
+        errno = error;
+        fail(path_, "listen");
+    }
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+}
+
+Listener::~Listener()
+{
+    try {
+        const FileDescriptor held = hold_folder(path_);
+        struct stat status {};
+        if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
+            ::unlink(path_.c_str());
+    } catch (const std::exception&) {
+        // The path stays: whoever listens there next removes it.
+        log(Severity::warning, "a socket is left behind");
+    }
+}
+
+std::optional<FileDescriptor> Listener::accept(const Stop& stop) const
+{
+    while (stop.wait(socket_.get(), POLLIN) != Stop::Woken::stop) {
+        FileDescriptor client{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+        if (client.valid())
+            return client;
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+            continue;
+        // Of descriptors or of memory there are too few; it waits where it is.
+        log_once(Severity::warning,
+                 "a client of " + printable(path_) + " has to wait: accept: " + std::strerror(errno));
+        stop.wait(-1, 0, 100);
+    }
+    return std::nullopt;
+}
+
+FileDescriptor connect(const std::string& path)
+{
+    const sockaddr_un address = address_of(path);
+    FileDescriptor socket = make_socket(path, 0);
+    if (const int error = connect_to(socket, address); error != 0)
+        throw Error{error,
+                    {.trouble = Trouble::peer,
+                     .what = "connecting to " + printable(path),
+                     .limit = std::strerror(error),
+                     .remedy = "see that the process which listens there runs"}};
+    return socket;
+}
+
+} // namespace mrz::sockets
