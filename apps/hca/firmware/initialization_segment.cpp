@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware/initialization_segment.hpp"
 
-#include <string>
-
 namespace mrz::firmware {
 
 namespace {
@@ -49,8 +47,7 @@ void InitializationSegment::read(std::uint64_t offset, std::span<std::byte> into
 void InitializationSegment::write(std::uint64_t offset, std::span<const std::byte> from)
 {
     if (offset % 4 != 0 || from.size() % 4 != 0) {
-        log_once(Severity::warning, "the initialization segment is written in words of 32 bits, not " +
-                                        std::to_string(from.size()) + " bytes at " + format_hex(offset));
+        log_once(Severity::warning, "the initialization segment is written in words of 32 bits, and ignores others");
         return;
     }
     for (std::size_t done = 0; done < from.size(); done += 4) {

@@ -66,7 +66,8 @@ class ConnectXRegistrations : public testing::TestWithParam<const char*> {
              "words=65536"}}.wait();
         EXPECT_EQ(asked.status, 0) << asked.err;
         std::map<std::uint64_t, json> found;
-        for (const json& key : json::parse(asked.out).at("keys"))
+        const json all = json::parse(asked.out);
+        for (const json& key : all.at("keys"))
             found[number(key.at("key"))] = key;
         return found;
     }
