@@ -326,6 +326,15 @@ TEST_F(KeyChanges, FillALargeKeyPartByPart)
     EXPECT_EQ(engine_key(index, 0).entry_count, 4U);
 }
 
+TEST_F(KeyChanges, ComeInWholeUnits)
+{
+    const std::uint32_t index = make_free(1);
+    const auto unit = words({0x10000, 0x20000, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(change({.index = index, .translations = unit}), Status::ok) << "64 bytes, as mlx5_ib fills them up";
+    const auto more = words({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(change({.index = index, .translations = more}), Status::bad_param);
+}
+
 TEST_F(KeyChanges, InvalidateAKeyAndLetItsDomainGo)
 {
     const std::uint32_t index = make_free(2);
@@ -348,7 +357,7 @@ TEST_F(KeyChanges, ThatFailChangeNothing)
     const auto unaligned = words({0x10100});
     EXPECT_EQ(change({.index = index, .translation_offset = 0, .translations = unaligned}), Status::bad_param);
     const auto beyond = words({0, 0});
-    EXPECT_EQ(change({.index = index, .translation_offset = 2, .translations = beyond}), Status::bad_param);
+    EXPECT_EQ(change({.index = index, .translation_offset = 4, .translations = beyond}), Status::bad_param);
     EXPECT_EQ(change({.index = index, .translation_offset = ~0ULL, .translations = beyond}), Status::bad_param);
     const auto longer = context({{mkc::len, 0x100000}});
     EXPECT_EQ(change({.index = index, .mask = 1, .mkc = longer}), Status::bad_param);
