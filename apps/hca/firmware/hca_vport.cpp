@@ -123,6 +123,10 @@ void add_hca_vport(Commands& commands, const Context& context, PortState& state)
                   [&](const Command& command) { modify_context(command, state); }});
     commands.add(
         {0x764, "QUERY_HCA_VPORT_GID", 16, 16, [&](const Command& command) { query_gid(command, settings); }});
+}
+
+void add_pkeys(Commands& commands)
+{
     commands.add({0x765, "QUERY_HCA_VPORT_PKEY", 16, 16, query_pkey});
 }
 

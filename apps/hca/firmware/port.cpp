@@ -47,6 +47,7 @@ void Port::add_to(Commands& commands)
 {
     add_port_registers(commands, context_, state_);
     add_mads(commands, context_, state_);
+    add_pkeys(commands);
     if (context_.settings.link == LinkType::infiniband)
         add_hca_vport(commands, context_, state_);
     else

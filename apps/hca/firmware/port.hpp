@@ -47,6 +47,8 @@ class Port {
 void add_hca_vport(Commands& commands, const Context& context, PortState& state);
 //! …_NIC_VPORT_CONTEXT, QUERY_VPORT_STATE, …_ROCE_ADDRESS: an Ethernet port.
 void add_nic_vport(Commands& commands, const Context& context, PortState& state);
+//! QUERY_HCA_VPORT_PKEY, which drivers ask of either port (mlx5_ib's main.c, mlx5_ib_query_pkey).
+void add_pkeys(Commands& commands);
 //! ACCESS_REG.
 void add_port_registers(Commands& commands, const Context& context, PortState& state);
 //! MAD_IFC: the agent that answers management datagrams.

@@ -44,6 +44,9 @@ bool CompletionRing::store(Cqe entry)
         !dma::store8(bus_, *owner_at, std::to_integer<std::uint8_t>(entry.back())))
         return false;
     ++producer_;
+    ++since_event_;
+    if (since_solicited_)
+        ++*since_solicited_;
     return true;
 }
 
@@ -56,7 +59,7 @@ CompletionRing::Written CompletionRing::write(Cqe entry, bool solicited, Clock::
         return Written::overrun_now;
     }
     if (solicited)
-        last_solicited_ = producer_;
+        since_solicited_ = 0;
     if (armed_ == hca::Notify::none || (armed_ == hca::Notify::solicited && !solicited))
         return Written::stored;
     const Moderation& moderation = options_.moderation;
@@ -76,16 +79,12 @@ void CompletionRing::arm(std::uint32_t consumer_index, std::uint8_t sequence, bo
     const hca::Notify wanted = solicited ? hca::Notify::solicited : hca::Notify::next;
     // Arming for the next stays over arming for the next solicited one.
     armed_ = std::max(armed_, wanted);
-    const std::uint32_t unseen = (producer_ - consumer_index) & index_mask;
-    if (unseen == 0 || unseen > size())
-        return;
-    if (armed_ == hca::Notify::next)
+    const std::uint32_t uncounted = (producer_ - consumer_index) & index_mask;
+    if (uncounted > size())
+        return; // a guest that has lost count
+    const std::uint64_t untold = std::min<std::uint64_t>(uncounted, since_event_);
+    if (armed_ == hca::Notify::next ? untold != 0 : since_solicited_ && *since_solicited_ < untold)
         fire();
-    else if (last_solicited_) {
-        const std::uint32_t unseen_solicited = (*last_solicited_ - consumer_index) & index_mask;
-        if (unseen_solicited != 0 && unseen_solicited <= unseen)
-            fire();
-    }
 }
 
 bool CompletionRing::resize(CompletionMemory memory)
@@ -111,6 +110,7 @@ void CompletionRing::fire()
     armed_ = hca::Notify::none;
     fired_ = sequence_;
     held_back_ = 0;
+    since_event_ = 0;
     due_.reset();
     if (!options_.eq)
         return;

@@ -58,8 +58,9 @@ class CompletionRing {
     //! Adds an entry, whose owner bit it sets. overrun_now: the ring was full, or its memory is gone; from now on it
     //! takes no more.
     Written write(Cqe entry, bool solicited, Clock::time_point now);
-    //! Asks for one event. \p sequence has two bits: asking again under that of an event that came does nothing,
-    //! since the guest has not seen it yet. What \p consumer_index (24 bits) does not count brings it at once.
+    //! Asks for one event. It comes at once if there are entries that neither \p consumer_index (24 bits) counts nor
+    //! an event told of: the last_notified_index of the context. \p sequence has two bits: asking again under that of
+    //! an event that came does nothing, since the guest has not seen it yet.
     void arm(std::uint32_t consumer_index, std::uint8_t sequence, bool solicited);
     void set_moderation(const Moderation& moderation) noexcept { options_.moderation = moderation; }
     void set_ignore_overrun(bool ignore) noexcept { options_.ignore_overrun = ignore; }
@@ -89,9 +90,11 @@ class CompletionRing {
     dma::Bus& bus_;
     const std::uint32_t number_;
     CompletionRingOptions options_;
-    std::uint32_t producer_ = 0;                  // counted beyond 24 bits
-    std::uint32_t consumer_ = 0;                  // 24 bits, as it was seen last
-    std::optional<std::uint32_t> last_solicited_; // the producer index after it
+    std::uint32_t producer_ = 0; // counted beyond 24 bits
+    std::uint32_t consumer_ = 0; // 24 bits, as it was seen last
+    // Entries since the last event, and since the last solicited one, if there was any.
+    std::uint64_t since_event_ = 0;
+    std::optional<std::uint64_t> since_solicited_;
     bool in_error_ = false;
 
     hca::Notify armed_ = hca::Notify::none;
