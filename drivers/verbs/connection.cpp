@@ -62,7 +62,7 @@ CmEvent expect(const CmId& id, std::initializer_list<rdma_cm_event_type> types, 
     auto event = id.channel().wait(deadline);
     if (!event || std::ranges::find(types, event->type) == types.end() || event->status != 0)
         throw peer_failure(event, doing);
-    return *std::move(event);
+    return *event;
 }
 
 class VerbsConnection final : public Connection {

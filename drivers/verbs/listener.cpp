@@ -25,8 +25,8 @@ void reject(rdma_cm_id* id, std::string_view why) noexcept
 
 class VerbsRequest final : public ConnectionRequest {
   public:
-    VerbsRequest(std::shared_ptr<Pd> pd, CmId id, CmEvent event)
-        : pd_{std::move(pd)}, id_{std::move(id)}, event_{std::move(event)}, peer_{id_->peer()}
+    VerbsRequest(std::shared_ptr<Pd> pd, CmId id, const CmEvent& event)
+        : pd_{std::move(pd)}, id_{std::move(id)}, event_{event}, peer_{id_->peer()}
     {
     }
     VerbsRequest(const VerbsRequest&) = delete;
@@ -127,7 +127,7 @@ class VerbsListener final : public Listener {
                 reject(id.get(), "too many connections");
                 continue;
             }
-            return std::make_unique<VerbsRequest>(pd_, std::move(id), *std::move(event));
+            return std::make_unique<VerbsRequest>(pd_, std::move(id), *event);
         }
         return nullptr;
     }
