@@ -195,11 +195,12 @@ TEST_F(GuestMemory, NobodyUsesARangeAfterItsEnd)
     std::atomic<bool> ended = false;
     std::atomic<std::uint64_t> there = 0;
     std::vector<std::thread> users;
-    for (int i = 0; i < 3; ++i) {
-        users.emplace_back([&] {
-            std::array<std::byte, 0x1000> bytes{};
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        users.emplace_back([&, i] {
+            std::array<std::byte, 0x800> bytes{};
+            const DmaAddress own{0x800 + i * 0x1000};
             while (!ended) {
-                if (write(memory, DmaAddress{0x800}, bytes) && read(memory, DmaAddress{0x1800}, bytes))
+                if (write(memory, own, bytes) && read(memory, own, bytes))
                     ++there;
             }
         });

@@ -122,6 +122,7 @@ TEST_F(VfioUserClients, MaySendAMessageInPieces)
     const auto reply = client.receive();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->error(), 0);
+    const auto held = memory.hold();
     EXPECT_EQ(memory.memory(DmaAddress{0x5000}, 1, hca::Direction::read).size(), 1u);
 }
 

@@ -98,7 +98,10 @@ TEST_F(VfioUserMemory, IsNotMappedWithWrongRights)
     EXPECT_EQ(client.map(0, 0x1000, ram.fd(), 0, 0), EINVAL);
     EXPECT_EQ(client.map(0, 0x1000, ram.fd(), 0, 4), EINVAL);
     EXPECT_EQ(client.map(0, 0x1000, ram.fd(), 0, 1), 0);
-    EXPECT_TRUE(memory.memory(DmaAddress{0}, 1, hca::Direction::write).empty());
+    {
+        const auto held = memory.hold();
+        EXPECT_TRUE(memory.memory(DmaAddress{0}, 1, hca::Direction::write).empty());
+    }
     const FileDescriptor no_memory{::memfd_create("empty", MFD_CLOEXEC)};
     EXPECT_EQ(client.map(0x1000, 0x1000, no_memory.get()), EINVAL);
 }
