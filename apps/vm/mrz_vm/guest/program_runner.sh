@@ -60,8 +60,9 @@ set_up_system() {
     $bb mount -t cgroup2 none /sys/fs/cgroup
     $bb mount -t tracefs none /sys/kernel/tracing
     $bb mount -t debugfs none /sys/kernel/debug
-    $bb mkdir -p /lib/modules
-    $bb ln -sfn "$modules" "/lib/modules/$($bb uname -r)"
+    # Not a link: the machine may have such a folder, of headers at least.
+    $bb mkdir -p "/lib/modules/$($bb uname -r)"
+    $bb mount -o bind "$modules" "/lib/modules/$($bb uname -r)" || fail "the kernel's modules cannot be mounted"
     $bb hostname mrz-vm
     $bb ip link set lo up
     # As a service manager would; the kernel's own limit is too low for thousands of queues.
