@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -53,14 +54,9 @@ void expect_own_libraries(pid_t qemu)
     EXPECT_GT(libraries, 0U);
 }
 
-} // namespace
-
-TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
+//! Kills the adapter of a guest under load, and says how the guest ended.
+ProgramResult kill_under_load(const char* vm, const char* kernel)
 {
-    const char* vm = std::getenv("MRZ_VM");
-    const char* kernel = std::getenv("MRZ_KERNEL");
-    ASSERT_NE(vm, nullptr) << "MRZ_VM names the program";
-    ASSERT_NE(kernel, nullptr) << "MRZ_KERNEL is the guest's";
     // The load ends because what it waits for fails; the driver's health check notices within seconds.
     RunningProgram guest{{vm, "run", "--kernel", kernel, "--timeout", "300", "--hca", "--", "/bin/sh", "-c",
                           "load='ib_write_bw -d mlx5_0 -F -u 22 -s 65536 --run_infinitely -D 1'\n"
@@ -71,21 +67,13 @@ TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
                           "    kill -0 $server && [ $tries -lt 100 ] || exit 1\n"
                           "done\n"
                           "echo 'under load' >&2\n"
-                          "tries=0\n"
-                          "until dmesg | grep mlx5_core | grep -q 'error'; do\n"
-                          "    tries=$((tries + 1))\n"
-                          "    [ $tries -lt 120 ] || exit 2\n"
-                          "    sleep 1\n"
-                          "done\n"
+                          "timeout 120 grep -m 1 -q 'mlx5_core.*error' /dev/kmsg || exit 2\n" // which waits for more
                           "kill -9 $server\n"
                           "dmesg | grep mlx5_core\n"
                           "! timeout 60 ibv_devinfo -d mlx5_0\n"
                           "echo 'the guest lives'"}};
-    if (!guest.wait_for_error("under load\n")) {
-        const ProgramResult result = guest.wait();
-        MRZ_REQUIRE(result.status != missing, result.err);
-        FAIL() << result.status << ": " << result.out << result.err;
-    }
+    if (!guest.wait_for_error("under load\n"))
+        return guest.wait();
     int killed = 0;
     for (const pid_t child : children_of(guest.pid())) {
         if (name_of(child) == "mrz-hca") {
@@ -96,7 +84,30 @@ TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
         }
     }
     EXPECT_EQ(killed, 1);
-    const ProgramResult result = guest.wait();
+    return guest.wait();
+}
+
+//! QEMU 11.1 may abort where a device's process dies, if two of its threads are about to ask that at once: then it
+//! was not the guest's turn to survive.
+bool qemu_aborted(const ProgramResult& result)
+{
+    return result.err.find("error_setv: Assertion") != std::string::npos;
+}
+
+} // namespace
+
+TEST(ConnectXDeath, TheGuestSurvivesAndItsDriverReports)
+{
+    const char* vm = std::getenv("MRZ_VM");
+    const char* kernel = std::getenv("MRZ_KERNEL");
+    ASSERT_NE(vm, nullptr) << "MRZ_VM names the program";
+    ASSERT_NE(kernel, nullptr) << "MRZ_KERNEL is the guest's";
+    ProgramResult result = kill_under_load(vm, kernel);
+    for (int more = 4; more != 0 && qemu_aborted(result); --more) {
+        std::puts("QEMU aborted; once more");
+        result = kill_under_load(vm, kernel);
+    }
+    MRZ_REQUIRE(result.status != missing, result.err);
     EXPECT_EQ(result.status, 0) << result.out << result.err;
     EXPECT_THAT(result.out, HasSubstr("the guest lives"));
     EXPECT_THAT(result.err, HasSubstr("mrz-hca ended before the guest did: signal 9 ended it"));
