@@ -104,6 +104,9 @@ Watcher::Watcher(Userfault userfault)
         refuse(error.code().value(), "a thread");
     }
     ::pthread_setname_np(thread_.native_handle(), "mrz-watch");
+    // What a thread begins with is not ours: under a sanitizer, or another malloc(), it maps memory over what was
+    // mapped before. Were that under watch already, it would wait for itself.
+    thread_runs_.wait();
 }
 
 Watcher::~Watcher()
@@ -134,6 +137,7 @@ void Watcher::remove(Listener& listener) noexcept
 
 void Watcher::work() noexcept
 {
+    thread_runs_.count_down();
     std::array<pollfd, 3> all{{{.fd = userfault_.descriptor(), .events = POLLIN, .revents = 0},
                                {.fd = clock_.get(), .events = POLLIN, .revents = 0},
                                {.fd = bell_.get(), .events = POLLIN, .revents = 0}}};

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstddef>
+#include <latch>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -112,6 +113,7 @@ class Watcher {
     std::size_t next_discarded_ = 0;
     bool clock_runs_ = false;
 
+    std::latch thread_runs_{1};
     std::thread thread_;
 };
 

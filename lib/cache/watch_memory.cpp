@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 
 namespace mrz::cache {
@@ -22,6 +23,18 @@ std::string complaint_of(const host::MappedMemory& mapping, const std::string& w
         return {};
     return "cache: memory of " + (mapping.name.empty() ? "no name" : mapping.name) + " cannot be watched (" + why +
            "): it is registered for each lease, and look-ups find regions of it until these end";
+}
+
+//! Whether there is memory in each part of \p pages. \p mappings are those that it touches, in order.
+bool is_mapped(const Range& pages, std::span<const host::MappedMemory> mappings)
+{
+    std::uintptr_t reached = pages.begin;
+    for (const host::MappedMemory& there : mappings) {
+        if (there.begin > reached)
+            return false;
+        reached = there.end;
+    }
+    return reached >= pages.end;
 }
 
 } // namespace
@@ -68,7 +81,8 @@ bool Watcher::was_discarded(const Range& range) const
 bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
 {
     const auto found = host::mapped_memory(reinterpret_cast<const void*>(pages.begin), pages.length());
-    if (!found)
+    // Nothing is put under watch for a range that nobody can register: it might be all of the process's memory.
+    if (!found || !is_mapped(pages, *found))
         return false;
     for (const host::MappedMemory& there : *found) {
         // It unmaps without a list for events (ipc/shm.c).
@@ -104,7 +118,7 @@ bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
             return false;
         }
     }
-    return !found->empty();
+    return true;
 }
 
 void Watcher::sweep()
