@@ -74,13 +74,13 @@ Workload::Workload(const WorkloadOptions& options) : timed_{options.timed}
         add(is_hot ? blocks[random() % hot] : blocks[hot + random() % (blocks.size() - hot)], random);
     };
     const std::size_t once = std::min(options.warm_up, blocks.size());
-    operations_.reserve(once + timed_ / 2 + options.depth + timed_);
+    const std::size_t least = once + std::max(timed_ / 2, 3 * once);
+    operations_.reserve(least + options.depth + timed_);
     std::mt19937_64 random{2};
     std::vector<std::uint32_t> first{blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(once)};
     std::ranges::shuffle(first, random);
     for (const std::uint32_t block : first)
         add(block, random);
-    const std::size_t least = once + timed_ / 2;
     while (operations_.size() < least || operations_.size() % options.depth != 0)
         add_random(random);
     random.seed(3); // the same for all that are compared, however they warm up

@@ -35,8 +35,9 @@ class Workload {
   public:
     explicit Workload(const WorkloadOptions& options);
 
-    //! After the blocks of WorkloadOptions::warm_up half as many at random as are timed: so that a tier is as it is
-    //! in the long run.
+    //! After the blocks of WorkloadOptions::warm_up three times as many at random, and half as many as are timed at
+    //! least: so that a tier is as it is in the long run, when almost each hot block was used after the cold ones
+    //! that go.
     [[nodiscard]] std::span<const Operation> warm_up() const noexcept
     {
         return std::span{operations_}.first(operations_.size() - timed_);

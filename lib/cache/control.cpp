@@ -66,8 +66,17 @@ void CacheState::start_thread()
 
 void CacheState::ring() noexcept
 {
+    in_haste_.store(true);
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto put = ::write(bell_.get(), &one, sizeof one); // refused only while it rings
+}
+
+void CacheState::ring_soon() noexcept
+{
+    if (std::exchange(told_, true))
+        return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto put = ::write(bell_.get(), &one, sizeof one);
 }
 
 void CacheState::note_release() noexcept
@@ -110,9 +119,19 @@ void CacheState::work() noexcept
         } else {
             sweep(lock);
             if (dying_.empty() && !some_ended_.load() && !stop_.load())
-                sleep(lock, {});
+                wait_for_work(lock);
         }
     }
+}
+
+void CacheState::wait_for_work(Lock& lock) noexcept
+{
+    // To wake it for each region costs as much as to register one.
+    static constexpr auto together = std::chrono::milliseconds{1};
+    told_ = false;
+    sleep(lock, {});
+    if (!in_haste_.exchange(false))
+        sleep(lock, Clock::now() + together);
 }
 
 void CacheState::sweep(Lock& lock)

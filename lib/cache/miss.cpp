@@ -124,7 +124,7 @@ bool CacheState::try_to_make(Lock& lock, Open& open, bool last_try)
     if (some_ended_.load())
         ring();
     lease_made(wanted, open);
-    if (wanted.front().neighbours_cost != 0)
+    if (wanted.front().neighbours_entries != 0)
         replace_neighbours(wanted.front());
     return true;
 }
@@ -181,7 +181,6 @@ void CacheState::finish(std::span<Wanted> wanted) noexcept
         holding.iova = region.iova();
         holding.lkey = region.lkey();
         holding.rkey = region.rkey();
-        holding.cost = region.plan().cost();
         holding.charge.entries = region.plan().total_entries();
         used_.entries += holding.charge.entries;
         holding.region = std::move(one.region);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include <unistd.h>
 
@@ -81,6 +82,14 @@ Range larger_pages(const Range& asked, const std::vector<host::MappedMemory>& ma
 } // namespace
 } // namespace cache
 
+std::optional<std::vector<host::MappedMemory>> CacheState::mappings_of(const Range& range) const
+{
+    if (watch_)
+        if (const auto known = watch_->watcher().known(range))
+            return std::vector{*known};
+    return host::mapped_memory(reinterpret_cast<const void*>(range.begin), range.length());
+}
+
 void CacheState::round(Open& open) const
 {
     Range all{~std::uintptr_t{0}, 0};
@@ -95,7 +104,7 @@ void CacheState::round(Open& open) const
     }
     if (options_.merge_up_to == 0 || all.end == 0)
         return;
-    const auto mappings = host::mapped_memory(reinterpret_cast<const void*>(all.begin), all.length());
+    const auto mappings = mappings_of(all);
     if (!mappings)
         return;
     const bool grow = options_.grow && domain_.dma_view() == DmaView::frames;
@@ -138,13 +147,17 @@ std::vector<Wanted> CacheState::ranges_for(Open& open) const
 
 // A neighbour is pinned again with what it is merged with. So it is taken only if it is no longer than what there is:
 // then a page that is asked for again and again at the end of others is pinned anew as often as the length doubles.
+// And those beside it are taken only if there are many: else most misses would pin two or three times what they need,
+// which costs more than a few entries are worth. Where it overlaps one, pages would be pinned twice otherwise.
 void CacheState::add_neighbours(Wanted& wanted)
 {
     static constexpr std::ptrdiff_t look_back = 4; // longer ones may begin far before; merging is no duty
+    static constexpr std::size_t many = 4;         // times what is asked for
     if (has_remote_right(wanted.access) || wanted.range.length() >= options_.merge_up_to)
         return;
-    bool known_who_holds = false;
-    std::uint64_t cost = 0;
+    bool seen_who_holds = false;
+    bool any_overlaps = false;
+    std::uint64_t entries = 0;
     const auto begin_of = [&](std::uint32_t index) { return holdings_[index].range.begin; };
     Range range = wanted.range;
     for (bool more = true; more;) {
@@ -158,20 +171,22 @@ void CacheState::add_neighbours(Wanted& wanted)
                 there.range.length() > range.length() || both.length() > options_.merge_up_to ||
                 marks_[*at].is() != Mark::Is::alive)
                 continue;
-            known_who_holds = known_who_holds || look_who_holds();
-            if (!known_who_holds)
-                return;
+            // Whoever takes one meanwhile keeps it, when the others go.
+            if (!std::exchange(seen_who_holds, true))
+                glance_who_holds();
             if (held_[*at])
                 continue;
+            any_overlaps = any_overlaps || there.range.overlaps(wanted.range);
             range = both;
-            cost += there.cost;
+            entries += there.charge.entries;
             more = true;
         }
     }
-    if (cost == 0 || !fits(cache::charge_of(range)))
+    if (entries == 0 || (!any_overlaps && range.length() < many * wanted.range.length()) ||
+        !fits(cache::charge_of(range)))
         return;
     wanted.range = range;
-    wanted.neighbours_cost = cost;
+    wanted.neighbours_entries = entries;
     wanted.merged = true;
 }
 

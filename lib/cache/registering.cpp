@@ -21,8 +21,8 @@ const RegionOptions evictable{.looked_up = false, .tier = Tier::temporary};
 
 } // namespace
 
-// Whether one region over all costs less than those there with one more. It is only asked; what is registered then is
-// planned from the frames as they are pinned.
+// Whether one region over all has fewer entries than those there with one more: for one key less they would not be
+// pinned again. It is only asked; what is registered then is planned from the frames as they are pinned.
 bool CacheState::merging_saves(const Wanted& wanted) const
 {
     try {
@@ -34,11 +34,11 @@ bool CacheState::merging_saves(const Wanted& wanted) const
         if (!layout)
             return false;
         const Limits limits = domain_.limits();
-        const auto cost = [&](const Layout& part, std::uintptr_t begin) {
-            return make_optimal_plan(part, {.iova = Iova{begin}}, limits).cost();
+        const auto entries = [&](const Layout& part, std::uintptr_t begin) {
+            return make_optimal_plan(part, {.iova = Iova{begin}}, limits).total_entries();
         };
         const Layout alone = layout->part(wanted.asked.begin - wanted.range.begin, wanted.asked.length());
-        return cost(*layout, wanted.range.begin) < wanted.neighbours_cost + cost(alone, wanted.asked.begin);
+        return entries(*layout, wanted.range.begin) < wanted.neighbours_entries + entries(alone, wanted.asked.begin);
     } catch (const Error&) {
         return false;
     }
@@ -51,7 +51,7 @@ void CacheState::narrow(Wanted& wanted)
     used_ -= holding.charge;
     wanted.range = wanted.asked;
     wanted.merged = false;
-    wanted.neighbours_cost = 0;
+    wanted.neighbours_entries = 0;
     holding.range = wanted.asked;
     holding.charge = cache::charge_of(wanted.asked);
     used_ += holding.charge;
@@ -61,7 +61,7 @@ void CacheState::narrow(Wanted& wanted)
 void CacheState::register_one(Wanted& wanted)
 {
     if (wanted.range != wanted.asked) {
-        if (wanted.neighbours_cost == 0 || merging_saves(wanted))
+        if (wanted.neighbours_entries == 0 || merging_saves(wanted))
             try {
                 wanted.region = domain_.register_memory(cache::bytes_of(wanted.range), wanted.access, evictable);
                 return;

@@ -188,7 +188,7 @@ std::size_t CacheState::part_with(std::span<const std::uint32_t> chosen) noexcep
         }
     }
     if (gone > 0)
-        ring();
+        ring_soon();
     return gone;
 }
 
@@ -244,15 +244,20 @@ bool CacheState::look_who_holds() noexcept
 {
     if (!cache::everybody_published())
         return false;
+    glance_who_holds();
+    return true;
+}
+
+void CacheState::glance_who_holds() noexcept
+{
     held_.assign(held_.size(), false);
     records_.for_each(
         [&](const Record& record) { record.for_each_held([&](const Holding* held) { held_[held->index] = true; }); });
-    return true;
 }
 
 std::unique_ptr<Table> CacheState::unread_table()
 {
-    static constexpr std::size_t enough = 4; // to look who reads them
+    static constexpr std::size_t enough = 16; // to look who reads them
     if (unread_.empty() && retired_.size() >= enough && cache::everybody_published()) {
         std::vector<const Table*> read;
         records_.for_each([&](const Record& record) { read.push_back(record.table.load()); });

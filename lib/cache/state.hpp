@@ -15,6 +15,7 @@
 
 #include <mrzone/cache.hpp>
 #include <mrzone/file_descriptor.hpp>
+#include <mrzone/host.hpp>
 #include <mrzone/listed.hpp>
 
 #include <chrono>
@@ -65,7 +66,6 @@ struct Holding {
     RKey rkey = {};
     std::optional<Region> region = {};
     Charge charge = {};
-    std::uint64_t cost = 0; //!< Of its plan, in its weights.
 };
 
 //! A region to be made.
@@ -73,10 +73,10 @@ struct Wanted {
     Range asked = {}; //!< What must be covered.
     Range range = {}; //!< What is tried first: more, where it is rounded to larger pages or merged.
     Access access = Access::local_read;
-    bool merged = false;               //!< Made of several.
-    std::uint64_t neighbours_cost = 0; //!< Of the plans of those that it would replace; 0: of none.
-    std::uint32_t index = 0;           //!< Its place, once it has one.
-    std::uint64_t dying = 0;           //!< What its mark was when its region had to go again; 0: there was none.
+    bool merged = false;                  //!< Made of several.
+    std::uint64_t neighbours_entries = 0; //!< Of those that it would replace; 0: there are none.
+    std::uint32_t index = 0;              //!< Its place, once it has one.
+    std::uint64_t dying = 0;              //!< What its mark was when its region had to go again; 0: there was none.
     std::optional<Region> region = {};
 };
 
@@ -162,6 +162,7 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
 
     // ---- Which ranges (ranges.cpp)
     void round(Open& open) const;
+    [[nodiscard]] std::optional<std::vector<host::MappedMemory>> mappings_of(const cache::Range& range) const;
     [[nodiscard]] std::vector<cache::Wanted> ranges_for(Open& open) const;
     void add_neighbours(cache::Wanted& wanted);
 
@@ -190,6 +191,8 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     void vacate(std::uint32_t index) noexcept;
     //! Fills held_. False if it cannot be known.
     bool look_who_holds() noexcept;
+    //! The same as far as it can be seen: what others have just leased, or released, is missing.
+    void glance_who_holds() noexcept;
     //! Publishes what is alive. For want of memory the old table stays: it finds less, and nothing wrong.
     void publish_table() noexcept;
     //! The same, where all that went since the last publish_table() is covered by newer ones.
@@ -206,7 +209,10 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     //! Lets go of mappings in which there is nothing any more, if there may be many.
     void sweep(Lock& lock);
     void ring() noexcept; // wakes it
+    //! Wakes it for what nobody waits for, together with more of it. With the lock.
+    void ring_soon() noexcept;
     void work() noexcept;
+    void wait_for_work(Lock& lock) noexcept;
     void deregister_some(Lock& lock) noexcept;
     void sleep(Lock& lock, std::optional<Clock::time_point> until) const noexcept;
 
@@ -260,6 +266,8 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     std::atomic<std::uint64_t> unkept_ = 0;
 
     FileDescriptor bell_;
+    std::atomic<bool> in_haste_ = false; // it was rung for what does not wait
+    bool told_ = false;                  // that there is something to be deregistered; since it slept last
     std::atomic<bool> some_ended_ = false;
     std::atomic<bool> stop_ = false;
     Clock::time_point next_deregistration_ = {};

@@ -13,6 +13,7 @@
 
 #include <mrzone/file_descriptor.hpp>
 #include <mrzone/foreign_memory.hpp>
+#include <mrzone/host.hpp>
 
 #include <array>
 #include <cstddef>
@@ -71,11 +72,15 @@ class Watcher {
     void sweep();
     //! Mappings that are watched.
     [[nodiscard]] std::size_t mappings() const;
+    //! Where the mapping that all of this range is in is, and its page size, if it is under watch and no part of it
+    //! has gone since: quicker than to ask the kernel.
+    [[nodiscard]] std::optional<host::MappedMemory> known(const Range& range) const;
 
   private:
     friend class WatcherOfProcess;
     struct Mapping {
         Range range = {};
+        std::size_t page_size = 0;
         bool torn = false; //!< A part of it went: who watches what is there now is not known.
     };
     //! The kernel tells of pages that are discarded before they go (mm/madvise.c, madvise_dontneed_free), and never
@@ -94,7 +99,6 @@ class Watcher {
     void note_torn(const Range& range) noexcept;
     void tick() noexcept;
     void set_clock(bool runs) noexcept;
-    [[nodiscard]] bool is_known(const Range& pages) const;
     //! \p complaint is what is to be said of it, if anything.
     [[nodiscard]] bool watch(const Range& pages, std::string& complaint);
     [[nodiscard]] bool watch_mappings(const Range& pages, std::string& complaint);

@@ -54,7 +54,7 @@ bool Watcher::watch(const Range& range)
 bool Watcher::watch(const Range& pages, std::string& complaint)
 {
     const std::scoped_lock guard{mutex_};
-    if (is_known(pages) && userfault_.is_watched(pages))
+    if (known(pages) && userfault_.is_watched(pages))
         return true;
     // Regions come and go that no cache has, which sweeps when its own go.
     if (mappings() > 2 * swept_ + 64)
@@ -62,11 +62,18 @@ bool Watcher::watch(const Range& pages, std::string& complaint)
     return watch_mappings(pages, complaint) && userfault_.is_watched(pages);
 }
 
-bool Watcher::is_known(const Range& pages) const
+std::optional<host::MappedMemory> Watcher::known(const Range& range) const
 {
     const std::scoped_lock guard{short_};
-    return std::ranges::any_of(mappings_,
-                               [&](const Mapping& mapping) { return !mapping.torn && mapping.range.covers(pages); });
+    const auto found = std::ranges::find_if(
+        mappings_, [&](const Mapping& mapping) { return !mapping.torn && mapping.range.covers(range); });
+    if (found == mappings_.end())
+        return std::nullopt;
+    host::MappedMemory mapping;
+    mapping.begin = found->range.begin;
+    mapping.end = found->range.end;
+    mapping.page_size = found->page_size;
+    return mapping;
 }
 
 bool Watcher::was_discarded(const Range& range) const
@@ -90,7 +97,7 @@ bool Watcher::watch_mappings(const Range& pages, std::string& complaint)
             complaint = complaint_of(there, "shmdt(2) tells nobody");
             return false;
         }
-        std::list<Mapping> added{{.range = {there.begin, there.end}}};
+        std::list<Mapping> added{{.range = {there.begin, there.end}, .page_size = there.page_size}};
         {
             const std::scoped_lock guard{short_}; // first, so that it is torn by what happens from now on
             mappings_.splice(mappings_.begin(), added);

@@ -3,9 +3,11 @@
 
 #include <mrzone/base.hpp>
 
+#include <thread>
+
 namespace mrz::hca {
 
-AccessLock::AccessLock()
+AccessLock::AccessLock() : tries_{std::thread::hardware_concurrency() > 1 ? 1000u : 0u}
 {
     pthread_rwlockattr_t attributes;
     pthread_rwlockattr_init(&attributes);

@@ -11,20 +11,30 @@ using Merging = CacheTest;
 TEST_F(Merging, MakesOneRegionOfIdleNeighbours)
 {
     Cache cache{*domain};
-    static_cast<void>(cache.lease(at(4)));
-    static_cast<void>(cache.lease(at(6)));
-    const Lease both = cache.lease(at(5));
-    EXPECT_EQ(both.region_bytes().data(), at(4).data());
-    EXPECT_EQ(both.region_bytes().size(), 3 * page);
-    EXPECT_EQ(cache.lease(at(4)).lkey(), both.lkey());
-    EXPECT_EQ(cache.lease(at(4, 3)).lkey(), both.lkey());
+    for (const std::size_t one : {3, 4, 6})
+        static_cast<void>(cache.lease(at(one)));
+    const Lease all = cache.lease(at(5));
+    EXPECT_EQ(all.region_bytes().data(), at(3).data());
+    EXPECT_EQ(all.region_bytes().size(), 4 * page);
+    EXPECT_EQ(cache.lease(at(4)).lkey(), all.lkey());
+    EXPECT_EQ(cache.lease(at(3, 4)).lkey(), all.lkey());
     settle(cache);
     EXPECT_EQ(script().registered, 1);
     const CacheSnapshot now = cache.snapshot();
     EXPECT_EQ(now.merges, 1u);
     EXPECT_EQ(now.evictions, 0u);
-    EXPECT_EQ(now.bytes, 3 * page);
+    EXPECT_EQ(now.bytes, 4 * page);
     EXPECT_EQ(now.entries, 1u);
+}
+
+TEST_F(Merging, IsNotWorthPinningFewNeighboursAgain)
+{
+    Cache cache{*domain};
+    for (const std::size_t one : {4, 6, 5}) {
+        const Lease lease = cache.lease(at(one));
+        EXPECT_EQ(lease.region_bytes().size(), page);
+    }
+    EXPECT_EQ(cache.snapshot().merges, 0u);
 }
 
 TEST_F(Merging, OfOverlappingRangesCoversBoth)
@@ -54,12 +64,13 @@ TEST_F(Merging, LeavesOtherRightsAlone)
 TEST_F(Merging, EndsAtTheLongestThatOptionsAllow)
 {
     CacheOptions options;
-    options.merge_up_to = 2 * page;
+    options.merge_up_to = 4 * page;
     Cache cache{*domain, options};
-    static_cast<void>(cache.lease(at(4, 2)));
-    EXPECT_EQ(cache.lease(at(6, 2)).region_bytes().size(), 2 * page);
-    EXPECT_EQ(cache.lease(at(8, 1)).region_bytes().size(), page); // its neighbour is as long as may be
-    EXPECT_EQ(cache.lease(at(9, 1)).region_bytes().size(), 2 * page);
+    std::vector<std::size_t> lengths;
+    for (std::size_t i = 4; i < 13; ++i)
+        lengths.push_back(cache.lease(at(i)).region_bytes().size() / page);
+    // Each fourth is as long as may be, and stays as it is.
+    EXPECT_THAT(lengths, testing::ElementsAre(1, 1, 1, 4, 1, 1, 1, 4, 1));
     EXPECT_EQ(cache.lease(at(20, 5)).region_bytes().size(), 5 * page); // longer by itself
 }
 
@@ -79,7 +90,8 @@ TEST_F(Merging, PinsAPageAsOftenAsTheLengthDoubles)
 TEST_F(Merging, ThatFailsFallsBackToTheRangeAskedFor)
 {
     Cache cache{*domain};
-    static_cast<void>(cache.lease(at(4)));
+    for (const std::size_t one : {4, 6, 7})
+        static_cast<void>(cache.lease(at(one)));
     int failed = 0;
     script().on_register = [&](const RegisterRequest& request) {
         if (request.length > page) {
@@ -92,18 +104,18 @@ TEST_F(Merging, ThatFailsFallsBackToTheRangeAskedFor)
     const CacheSnapshot now = cache.snapshot();
     EXPECT_EQ(now.merges, 0u);
     EXPECT_EQ(now.evictions, 0u);
-    EXPECT_EQ(now.bytes, 2 * page);
-    EXPECT_EQ(now.regions, 2u);
+    EXPECT_EQ(now.bytes, 4 * page);
+    EXPECT_EQ(now.regions, 4u);
 }
 
 TEST_F(Merging, NeedsRoomForBoth)
 {
     CacheOptions options;
-    options.bytes = 3 * page;
+    options.bytes = 7 * page;
     Cache cache{*domain, options};
-    static_cast<void>(cache.lease(at(4, 1)));
-    static_cast<void>(cache.lease(at(10, 1)));
-    EXPECT_EQ(cache.lease(at(5)).region_bytes().size(), page); // two more pages have no room beside those two
+    for (const std::size_t one : {3, 4, 6, 10})
+        static_cast<void>(cache.lease(at(one)));
+    EXPECT_EQ(cache.lease(at(5)).region_bytes().size(), page); // four more pages have no room beside those four
     EXPECT_EQ(cache.snapshot().evictions, 0u);
 }
 
