@@ -126,6 +126,7 @@ bool CacheState::try_to_make(Lock& lock, Open& open, bool last_try)
     lease_made(wanted, open);
     if (wanted.front().neighbours_entries != 0)
         replace_neighbours(wanted.front());
+    make_room_ahead();
     return true;
 }
 

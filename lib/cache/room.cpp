@@ -116,6 +116,30 @@ bool CacheState::make_room(Lock& lock, const Charge& need)
     return false;
 }
 
+// Who waits for room sleeps until the thread has deregistered, which costs several times what registering does.
+void CacheState::make_room_ahead() noexcept
+{
+    if (evictions_ == 0)
+        return;
+    Charge least;
+    Charge most;
+    for (const Part& part : parts) {
+        const std::uint64_t all = budget_.*part.value;
+        const std::uint64_t staying = used_.*part.value - leaving_.*part.value;
+        const std::uint64_t free = all - std::min(staying, all);
+        if (free >= all / 32)
+            continue;
+        least.*part.value = 1;
+        most.*part.value = all / 16;
+    }
+    try {
+        if (!least.within({}) && evict(least, most))
+            ring();
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch)
+        // Then it is made when it is needed.
+    }
+}
+
 bool CacheState::evict(const Charge& least, const Charge& most)
 {
     if (!look_who_holds())

@@ -171,6 +171,8 @@ class CacheState final : private cache::Listener, private cache::DpdkListener {
     //! Returns whether there is room for \p need. If not, it has waited for some, and all may have changed.
     //! Throws Error if there will be none.
     bool make_room(Lock& lock, const cache::Charge& need);
+    //! Once there had to be made room it is made before the next needs it.
+    void make_room_ahead() noexcept;
     //! Gives up idle regions, the least recently used first: of \p least in any case, if there are so many, and else
     //! none; and on to \p most. Returns whether it did.
     bool evict(const cache::Charge& least, const cache::Charge& most);

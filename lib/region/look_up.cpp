@@ -310,11 +310,27 @@ void LookUp::shut() noexcept
         __atomic_store_n(&table, nullptr, __ATOMIC_SEQ_CST);
 }
 
+void LookUp::wait_until_told() const noexcept
+{
+    if (::getpid() != owner_) // in a child nobody opens
+        return;
+    std::uint32_t openings = 0;
+    {
+        const std::scoped_lock guard{gate_};
+        if (shut_ == 0)
+            return;
+        openings = openings_.load();
+    }
+    openings_.wait(openings);
+}
+
 void LookUp::open() noexcept
 {
     const std::scoped_lock guard{gate_};
     if (--shut_ != 0)
         return;
+    openings_.fetch_add(1);
+    openings_.notify_all();
     for (std::size_t which = 0; which < current_.size(); ++which)
         show(which);
 }

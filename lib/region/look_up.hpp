@@ -12,6 +12,7 @@
 #include <mrzone/region.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -110,6 +111,9 @@ class LookUp {
     //! Shutting and opening nest. shut() neither allocates nor waits for anybody who does.
     void shut() noexcept;
     void open() noexcept;
+    //! Until that was opened which is shut now. Whoever unmapped memory goes on before it is hidden, though not
+    //! before it is shut, and may map other there: what is announced then would be hidden for what was there earlier.
+    void wait_until_told() const noexcept;
 
     //! \name As WatchedLookUp says.
     //! \{
@@ -176,6 +180,7 @@ class LookUp {
     std::size_t hidden_ = 0;    // memories that are gone
     std::array<std::unique_ptr<SegmentTable>, 2> current_; // by MRZ_LOOKUP_TO_…
     unsigned shut_ = 0;
+    std::atomic<std::uint32_t> openings_ = 0; // how often nothing was shut any more
 };
 
 } // namespace mrz

@@ -146,6 +146,8 @@ struct Region::State {
         if (!to_be_found)
             return;
         LookUp& look_up = tenant.state()->look_up();
+        if (!request.options.lasting)
+            look_up.wait_until_told();
         listing = look_up.announce(address, bytes.size(), request.options.lasting);
         if (!request.options.lasting)
             look_up.watch(bytes);

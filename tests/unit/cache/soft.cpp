@@ -217,14 +217,27 @@ TEST_F(SoftCache, AKeyThatWasGivenUpReachesNothing)
 // Whether frames can be seen or not: what the planner says of one is what merging is for.
 TEST_F(SoftCache, MergesPagesWhereThatSaves)
 {
-    Cache cache{*domain};
-    for (std::size_t i = 0; i < 64; ++i)
-        static_cast<void>(cache.lease(at(i)));
-    while (cache.snapshot().keys != cache.snapshot().regions)
-        std::this_thread::yield();
-    EXPECT_LT(cache.snapshot().keys, 64u);
-    EXPECT_GT(cache.snapshot().merges, 0u);
-    EXPECT_LE(cache.snapshot().entries, 64u);
+    // Single pages have any frames, but a transparent hugepage is contiguous.
+    static constexpr std::size_t huge = 2_MiB;
+    void* const mapped = mmap(nullptr, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    const std::span<std::byte> all{static_cast<std::byte*>(mapped), 2 * huge};
+    const std::span<std::byte> whole = all.subspan(-reinterpret_cast<std::uintptr_t>(mapped) % huge, huge);
+    madvise(whole.data(), huge, MADV_HUGEPAGE);
+    std::ranges::fill(whole, std::byte{1});
+    const auto layout = read_layout(whole, domain->dma_view());
+    MRZ_REQUIRE(layout && layout->extents().size() == 1, "no transparent hugepage is to be had");
+    {
+        Cache cache{*domain};
+        for (std::size_t i = 0; i < 64; ++i)
+            static_cast<void>(cache.lease(whole.subspan(i * page, page)));
+        while (cache.snapshot().keys != cache.snapshot().regions)
+            std::this_thread::yield();
+        EXPECT_GT(cache.snapshot().merges, 0u);
+        EXPECT_LE(cache.snapshot().keys, 4u);
+        EXPECT_LE(cache.snapshot().entries, 4u);
+    }
+    munmap(mapped, all.size());
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <mrzone/foreign_memory.hpp>
 #include <mrzone/reader.hpp>
 
 #include "support/fake_driver.hpp"
@@ -7,13 +8,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 namespace mrz::test {
 namespace {
@@ -197,6 +204,39 @@ TEST_F(ReaderTest, InAChildOfForkFindsNothingAndNoneIsMade)
     });
     EXPECT_EQ(reader->lookup(pages.get(), 1), LKey{7});
     EXPECT_EQ(reader->lookup(memory.data(), 1), LKey{8});
+}
+
+//! Whether the thread of this process sleeps.
+bool sleeps(pid_t thread)
+{
+    std::ifstream stat{"/proc/self/task/" + std::to_string(thread) + "/stat"};
+    std::string number, name, state;
+    stat >> number >> name >> state;
+    return state == "S";
+}
+
+// Whoever unmapped memory may map other there and register it before those are told who watch.
+TEST_F(ReaderTest, FindsARegionMadeWhileWhatWasThereEarlierIsBeingHidden)
+{
+    const Reader reader{domain};
+    WatchedLookUp watched{domain};
+    const std::span<std::byte> bytes = std::span{memory}.first(5000);
+    const Region old = registered(bytes, 1);
+    watched.shut();
+    std::optional<Region> anew;
+    std::atomic<pid_t> thread = 0;
+    std::atomic<bool> done = false;
+    std::thread registers{[&] {
+        thread = ::gettid();
+        anew.emplace(registered(bytes, 2));
+        done = true;
+    }};
+    while (!done && (thread == 0 || !sleeps(thread)))
+        std::this_thread::yield();
+    EXPECT_TRUE(watched.hide(bytes));
+    watched.open();
+    registers.join();
+    EXPECT_EQ(reader.lookup(bytes.data(), bytes.size()), LKey{2});
 }
 
 } // namespace
