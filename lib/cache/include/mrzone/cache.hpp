@@ -50,8 +50,9 @@ struct CacheOptions {
     //! watched one is.
     bool grow = false;
     //! How fast idle regions are deregistered, at most: a device that does nothing else slows its other traffic down.
-    //! Bytes and regions a second, from 1 on.
-    std::uint64_t deregister_bytes = 16_GiB;
+    //! Bytes and regions a second, from 1 on. By default regions of up to some 650 KiB are limited by their number,
+    //! and larger ones by bytes, of which hugepages let go faster than that and small pages slower.
+    std::uint64_t deregister_bytes = 64_GiB;
     std::uint64_t deregister_keys = 100'000;
     //! Of memory that is leased; see Cache.
     Watch watch = Watch::automatic;

@@ -343,7 +343,7 @@ struct mrz_cache_options {
     uint64_t entries;          /**< Budget of translation entries; 0: no limit. */
     uint64_t merge_up_to;      /**< The longest range, in bytes, that comes of rounding to hugepages or of merging;
                                     0: 2 MiB; or MRZ_MERGE_NOTHING. */
-    uint64_t deregister_bytes; /**< How fast idle regions are deregistered at most, in bytes a second; 0: 16 GiB. */
+    uint64_t deregister_bytes; /**< How fast idle regions are deregistered at most, in bytes a second; 0: 64 GiB. */
     uint64_t deregister_keys;  /**< And in regions a second; 0: 100,000. */
     uint32_t batch_threads;    /**< That register a batch, the caller's among them, during the call; 0: 2. */
     uint32_t grow;             /**< Not 0: small ranges may grow to the aligned 2 MiB around them, where that costs no
