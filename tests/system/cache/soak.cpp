@@ -122,8 +122,7 @@ class Soak : public testing::Test {
         const CacheSnapshot did = cache.snapshot();
         hits = did.hits;
         unkept = did.unkept;
-        EXPECT_GT(did.hits, 0u);
-        EXPECT_GT(did.invalidations, 0u);
+        invalidations = did.invalidations;
         EXPECT_EQ(did.leases, 0u);
         cache.close();
     }
@@ -156,6 +155,8 @@ class Soak : public testing::Test {
         EXPECT_GT(reads, 0u);
         EXPECT_GT(writes, 0u);
         EXPECT_GT(found, 0u);
+        EXPECT_GT(hits, 0u); // of the longer run: in the first one a busy machine may get to none
+        EXPECT_GT(invalidations, 0u);
     }
     void say(const std::string& what)
     {
@@ -270,7 +271,7 @@ class Soak : public testing::Test {
     std::atomic<bool> stop = false;
     std::mutex failure_mutex;
     std::atomic<std::uint64_t> changes = 0, reads = 0, writes = 0, blind = 0, found = 0, forked = 0, hits = 0,
-                               unkept = 0;
+                               invalidations = 0, unkept = 0;
 };
 
 TEST_F(Soak, OfMemoryThatComesAndGoes)
