@@ -42,9 +42,9 @@ fabric::PortAddress address_of(const firmware::Settings& settings)
 } // namespace
 
 Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::Interrupts& interrupts)
-    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)}, firmware_{engine_, memory,
-                                                                                          options.settings},
-      fabric_{engine_, address_of(options.settings), options.links, [this] { inbox_.wake(); }},
+    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)},
+      firmware_{engine_, memory, options.settings}, fabric_{engine_, address_of(options.settings), options.links,
+                                                            [this] { inbox_.wake(); }},
       path_{{.engine = engine_,
              .bus = memory,
              .event_queues = event_queues_,

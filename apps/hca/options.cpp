@@ -110,7 +110,8 @@ void add_serve(CLI::App& app, Words& words)
         ->capture_default_str();
     app.add_option("--name", words.name,
                    "What its GUID, MAC and LID follow from, so that devices differ (default: the socket's path)");
-    app.add_option("--lid", words.lid, "Its LID, by which others of its subnet reach it (default: follows from --name)")
+    app.add_option("--lid", words.lid,
+                   "Its LID, by which others of its subnet reach it (default: follows from --name)")
         ->check(CLI::Range(std::uint16_t{1}, most_lid));
     app.add_option("--link", words.links,
                    "Where it meets another device that is given the same path, to be one subnet with it, now and "

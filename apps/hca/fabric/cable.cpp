@@ -44,8 +44,8 @@ Cable::Cable(std::string path, PortAddress own, std::function<void(Joined)> join
 {
     constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (path_.empty() || path_.size() > longest)
-        refuse(path_, Trouble::invalid, EINVAL,
-               "the path of a socket has 1 to " + std::to_string(longest) + " bytes", "give another path");
+        refuse(path_, Trouble::invalid, EINVAL, "the path of a socket has 1 to " + std::to_string(longest) + " bytes",
+               "give another path");
     if (!lost_.valid())
         refuse(path_, Trouble::internal, errno, "there is no descriptor for an event", "raise ulimit -n");
     thread_ = std::thread{[this] { run(); }};

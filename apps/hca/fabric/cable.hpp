@@ -17,8 +17,8 @@
 
 namespace mrz::fabric {
 
-//! Joins this device with another one at a path: whoever comes first listens there, the other connects, and when either
-//! goes, the one that is left waits for the next. One thread, which sleeps while the two are joined.
+//! Joins this device with another one at a path: whoever comes first listens there, the other connects, and when
+//! either goes, the one that is left waits for the next. One thread, which sleeps while the two are joined.
 class Cable {
   public:
     struct Joined {

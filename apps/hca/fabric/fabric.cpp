@@ -125,7 +125,8 @@ void Fabric::remove(const std::shared_ptr<hca::Link>& link)
         state.counters = sum(state.counters, link->counters());
         ++state.times_lost;
         line->link.reset();
-        said = "the link at " + printable(state.path) + " with " + name_of(*state.peer) + " is lost: " + state.why_lost;
+        said =
+            "the link at " + printable(state.path) + " with " + name_of(*state.peer) + " is lost: " + state.why_lost;
         line->cable->lost();
     }
     log(Severity::warning, said);

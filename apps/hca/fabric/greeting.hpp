@@ -20,8 +20,8 @@ struct PortAddress {
     friend bool operator==(const PortAddress&, const PortAddress&) = default;
 };
 
-//! One message, in the machine's byte order. Who connects sends `ask`, with the memory of the wire; who listens answers
-//! `accept` or `refuse`.
+//! One message, in the machine's byte order. Who connects sends `ask`, with the memory of the wire; who listens
+//! answers `accept` or `refuse`.
 struct Greeting {
     enum Kind : std::uint8_t { ask = 1, accept = 2, refuse = 3 };
     std::array<char, 7> magic = {'m', 'r', 'z', '-', 'h', 'c', 'a'};
