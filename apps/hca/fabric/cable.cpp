@@ -84,12 +84,15 @@ std::optional<Cable::Joined> Cable::join()
 {
     if (listener_)
         return accept();
+    FileDescriptor socket;
     try {
-        return ask(sockets::connect(path_, type));
+        socket = sockets::connect(path_, type);
     } catch (const Error& error) {
         if (error.error_number() != ENOENT && error.error_number() != ECONNREFUSED)
             throw;
     }
+    if (socket.valid())
+        return ask(std::move(socket));
     try {
         listener_.emplace(path_, type);
     } catch (const Error& error) {

@@ -125,8 +125,9 @@ TEST(ConnectXTwoGuests, ExchangeTrafficAndSurviveEachOther)
         return running.wait();
     };
     const bool loaded = first.wait_for_error("under load\n");
-    if (loaded)
+    if (loaded) {
         EXPECT_EQ(::kill(adapter_of(second.pid()), SIGKILL), 0);
+    }
     const bool lost = loaded && first.wait_for_error("the peer is lost\n");
     const ProgramResult killed = end(second);
     MRZ_REQUIRE(killed.status != missing, killed.err);

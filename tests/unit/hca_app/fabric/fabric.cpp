@@ -157,6 +157,21 @@ TEST_F(FabricTest, ADeviceMayHaveSeveralLinks)
     EXPECT_FALSE(left.fabric().route(at({19, 3})).reachable) << "nobody forwards";
 }
 
+TEST_F(FabricTest, AThirdDeviceTakesThePlaceOfOneThatGoes)
+{
+    std::optional<Device> near;
+    near.emplace(near_port, std::vector{path});
+    Device far{far_port, {path}};
+    near->work_until_up();
+    far.work_until_up();
+    Device third{{19, 3}, {path}};
+    EXPECT_FALSE(third.fabric().route(at(far_port)).reachable);
+    near.reset();
+    far.work_until([&] { return far.state().times_up == 2; });
+    third.work_until_up();
+    EXPECT_EQ(third.state().peer, far_port);
+}
+
 //! Connects, says something, and returns the answer.
 Received ask(const std::string& path, const Greeting& greeting, bool with_memory = true)
 {
