@@ -31,6 +31,7 @@ pci::Function function_of(const firmware::Settings& settings)
 hca::HcaOptions engine_options(hca::HcaOptions options, queues::Inbox& inbox)
 {
     options.on_event = [&inbox](const hca::Event& event) { inbox.happened(event); };
+    options.idle_outlive_links = true;
     return options;
 }
 

@@ -169,7 +169,7 @@ void Traffic::lose_link(QueuePair& qp, Aftermath& after)
 {
     if (qp.state() != QpState::err && !qp.send_queue_.empty())
         complete_asked(qp, WcStatus::retry_exceeded_error, 0, after);
-    else
+    else if (!options_.idle_outlive_links)
         Delivery::fail(qp, std::nullopt, after);
 }
 

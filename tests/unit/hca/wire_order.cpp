@@ -231,3 +231,38 @@ TEST_F(WireOrder, EveryOneOfManyWhoAskNobodyIsTold)
     for (const auto& qp : all)
         ASSERT_EQ(qp->state(), QpState::err);
 }
+
+namespace {
+
+class WireOutlived : public testing::Test {
+  protected:
+    static HcaOptions options()
+    {
+        HcaOptions result;
+        result.idle_outlive_links = true;
+        return result;
+    }
+    End near{1, 1 << 20, options()};
+};
+
+} // namespace
+
+TEST_F(WireOutlived, WhoAsksNothingWhenALinkEndsFailsWithItsNextRequest)
+{
+    auto [near_wire, far_wire] = make_wires();
+    near.link = std::make_shared<Link>(std::move(near_wire));
+    near.make_qp();
+    near.connect(0x123);
+    ASSERT_EQ(near.receive(near.sge(0, 8), 50), 0);
+    near.link->lost();
+    while (near.hca.progress(*near.link)) {
+    }
+    EXPECT_TRUE(near.link->ended());
+    EXPECT_EQ(near.qp->state(), QpState::rts);
+    EXPECT_TRUE(near.completions().empty());
+    ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), near, 0, 1), 0);
+    const std::vector<Completion> all = near.completions();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].status, WcStatus::retry_exceeded_error);
+    EXPECT_EQ(all[1].status, WcStatus::flush_error) << "the receive";
+}

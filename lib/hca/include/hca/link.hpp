@@ -47,7 +47,7 @@ class Link {
     [[nodiscard]] int process() const noexcept { return wire_->process(); }
 
     //! False once it has ended: then every queue pair that was connected over it has failed, or will as soon as
-    //! Hca::progress() is called.
+    //! Hca::progress() is called (but see HcaOptions::idle_outlive_links).
     [[nodiscard]] bool open() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::open; }
     //! False once all has been done that its end brings: nobody need look after it any more.
     [[nodiscard]] bool ended() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::ended; }
