@@ -31,25 +31,36 @@ pci::Function function_of(const firmware::Settings& settings)
 hca::HcaOptions engine_options(hca::HcaOptions options, queues::Inbox& inbox)
 {
     options.on_event = [&inbox](const hca::Event& event) { inbox.happened(event); };
+    options.idle_outlive_links = true;
     return options;
+}
+
+fabric::PortAddress address_of(const firmware::Settings& settings)
+{
+    return {.lid = settings.lid, .guid = settings.guid};
 }
 
 } // namespace
 
 Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::Interrupts& interrupts)
-    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)}, firmware_{engine_, memory,
-                                                                                          options.settings},
+    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)},
+      firmware_{engine_, memory, options.settings}, fabric_{engine_, address_of(options.settings), options.links,
+                                                            [this] { inbox_.wake(); }},
       path_{{.engine = engine_,
              .bus = memory,
              .event_queues = event_queues_,
              .change_key = [this](const firmware::KeyChange& change) { firmware_.keys().change(change); },
              .inbox = inbox_,
-             .router = {},
-             .lid = options.settings.lid}},
+             // Ethernet ports have no LIDs, and no links either.
+             .router = options.settings.link == firmware::LinkType::infiniband
+                           ? [this](const queues::PeerAddress& peer) { return fabric_.route(peer); }
+                           : queues::Router{},
+             .lid = options.settings.lid,
+             .gid = gid_of(address_of(options.settings))}},
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       shared_receive_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
-      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}}, thread_{path_},
+      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}}, thread_{path_, &fabric_},
       config_{function_of(options.settings)}
 {
     event_queue_commands_.add_to(firmware_.commands());

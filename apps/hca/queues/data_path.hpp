@@ -43,6 +43,7 @@ struct DataPathParts {
     Router router;
     //! This port's.
     std::uint16_t lid = 0;
+    Gid gid = {};
     std::function<Clock::time_point()> now = Clock::now;
 };
 

@@ -4,6 +4,7 @@
 #include "layouts/wqe.hpp"
 #include "queues/completions.hpp"
 #include "queues/data_path.hpp"
+#include "queues/grh.hpp"
 
 #include <mrzone/base.hpp>
 
@@ -19,6 +20,14 @@ using layouts::CqeSyndrome;
 
 // What a turn does for one queue pair at most: others, and commands, want their turn.
 constexpr int most_entries = 64;
+
+std::uint64_t bytes_of(const hca::SendWorkRequest& request)
+{
+    std::uint64_t bytes = request.inline_bytes.size();
+    for (const hca::Sge& sge : request.sges)
+        bytes += sge.length;
+    return bytes;
+}
 
 } // namespace
 
@@ -105,8 +114,12 @@ bool DataPath::post(QueuePair& pair, std::uint16_t begin)
     hca::SendWorkRequest& request = entry.request;
     if (pair.options.kind == QpKind::ud) {
         const Route way = route(entry.peer);
-        if (!way.reachable || way.link)
+        if (!way.reachable)
             request.remote_qpn = 0; // nobody's: datagrams that do not arrive are none of the sender's affair
+        request.link = way.link;
+        request.source_lid = parts_.lid;
+        if (entry.peer.global)
+            request.grh = make_grh(entry.peer, parts_.gid, bytes_of(request), has_immediate(request.opcode));
     }
     request.id = pair.next_id;
     request.flags = request.flags | hca::SendFlags::signaled;

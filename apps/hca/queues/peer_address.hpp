@@ -13,10 +13,15 @@
 
 namespace mrz::queues {
 
+using Gid = std::array<std::byte, 16>;
+
 struct PeerAddress {
     std::uint16_t lid = 0;
-    bool global = false; //!< There is a gid.
-    std::array<std::byte, 16> gid{};
+    bool global = false; //!< There is a gid, and what else a global routing header says.
+    Gid gid{};
+    std::uint8_t traffic_class = 0;
+    std::uint8_t hop_limit = 0;
+    std::uint32_t flow_label = 0;
     friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
 };
 

@@ -36,6 +36,9 @@ struct HcaOptions {
     QueueLimits queues = {1U << 15, 64, 1024}; //!< The most that a queue may be made with.
     std::uint64_t max_message = 1ULL << 31;    //!< Bytes; at most 2^31.
     std::uint32_t mtu = 4096;                  //!< Bytes: the most that a datagram carries.
+    //! Whether queue pairs stay as they are that ask nothing of their peer when the link to it ends: as on a network,
+    //! their next request fails. Else they fail at once, and what waits for the peer ends.
+    bool idle_outlive_links = false;
     //! Told what no completion tells, on the thread that caused it, without any lock held: it may call the engine.
     std::function<void(const Event&)> on_event = {};
     //! The clock of retries; tests set their own.
