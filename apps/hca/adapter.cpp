@@ -49,13 +49,23 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       shared_receive_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
-      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}}, thread_{path_},
-      config_{function_of(options.settings)}
+      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      send_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      receive_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      flow_tables_{firmware_.context()}, thread_{path_}, config_{function_of(options.settings)}
 {
     event_queue_commands_.add_to(firmware_.commands());
     completion_queue_commands_.add_to(firmware_.commands());
     shared_receive_commands_.add_to(firmware_.commands());
     queue_pair_commands_.add_to(firmware_.commands());
+    if (options.settings.link == firmware::LinkType::ethernet) {
+        send_queue_commands_.add_to(firmware_.commands());
+        receive_queue_commands_.add_to(firmware_.commands());
+        ethernet::add_queue_tables(firmware_.commands(), firmware_.context());
+        ethernet::add_ways_to_send(firmware_.commands(), firmware_.context());
+        ethernet::add_ways_to_receive(firmware_.commands(), firmware_.context());
+        flow_tables_.add_to(firmware_.commands());
+    }
     firmware_.start(&command_events_);
 }
 

@@ -6,6 +6,8 @@
 #include "command_events.hpp"
 #include "control/commands.hpp"
 #include "dma/memory.hpp"
+#include "ethernet/commands.hpp"
+#include "ethernet/flow_tables.hpp"
 #include "firmware/firmware.hpp"
 #include "pci/config_space.hpp"
 #include "queues/commands.hpp"
@@ -67,6 +69,9 @@ class Adapter final : public vfio_user::Device {
     queues::CompletionQueueCommands completion_queue_commands_;
     queues::SharedReceiveCommands shared_receive_commands_;
     queues::QueuePairCommands queue_pair_commands_;
+    ethernet::SendQueueCommands send_queue_commands_;
+    ethernet::ReceiveQueueCommands receive_queue_commands_;
+    ethernet::FlowTables flow_tables_;
     queues::DataThread thread_;
     pci::ConfigSpace config_;
 };
