@@ -4,6 +4,7 @@
 #include "adapter_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace mrz {
@@ -28,6 +29,20 @@ pci::Function function_of(const firmware::Settings& settings)
             .msix_pending = msix_pending};
 }
 
+// Over Ethernet a peer is where its address is, which has to be one of the port's own: there is no wire.
+queues::Router router_of(firmware::LinkType link, const firmware::RoceAddresses& addresses)
+{
+    if (link == firmware::LinkType::infiniband)
+        return {};
+    return [&addresses](const queues::PeerAddress& peer) {
+        const auto source = addresses.find(peer.source);
+        queues::Route route;
+        route.reachable = source && addresses.takes(*source, peer.gid, peer.mac);
+        route.source = source;
+        return route;
+    };
+}
+
 hca::HcaOptions engine_options(hca::HcaOptions options, queues::Inbox& inbox)
 {
     options.on_event = [&inbox](const hca::Event& event) { inbox.happened(event); };
@@ -44,7 +59,7 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
              .event_queues = event_queues_,
              .change_key = [this](const firmware::KeyChange& change) { firmware_.keys().change(change); },
              .inbox = inbox_,
-             .router = {},
+             .router = router_of(options.settings.link, firmware_.roce_addresses()),
              .lid = options.settings.lid}},
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
@@ -66,6 +81,8 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
         ethernet::add_ways_to_receive(firmware_.commands(), firmware_.context());
         flow_tables_.add_to(firmware_.commands());
     }
+    firmware_.set_port_hooks({.changed = [this](bool up) { tell_of_port(up); },
+                              .packets_dropped = [this] { return path_.packets_dropped(); }});
     firmware_.start(&command_events_);
 }
 
@@ -73,6 +90,14 @@ Adapter::~Adapter()
 {
     // Objects of commands hold queues: they go while there still are some.
     firmware_.reset();
+}
+
+void Adapter::tell_of_port(bool up)
+{
+    std::array<std::byte, layouts::eqe_port_state::bytes> data{};
+    layouts::set(data, layouts::eqe_port_state::port, 1U << 4);
+    event_queues_.post(layouts::EventType::port_change,
+                       up ? layouts::port_change_active : layouts::port_change_down, data);
 }
 
 void Adapter::exclusively(const std::function<void()>& change)

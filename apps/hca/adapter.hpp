@@ -53,6 +53,7 @@ class Adapter final : public vfio_user::Device {
   private:
     void ring(std::uint64_t offset, std::span<const std::byte> bytes);
     void remove();
+    void tell_of_port(bool up);
     [[nodiscard]] control::Json state();
 
     std::mutex mutex_;
