@@ -23,7 +23,7 @@ struct Greeting {
     enum Kind : std::uint8_t { ask = 1, accept = 2, refuse = 3 };
     std::array<char, 8> magic = {'m', 'r', 'z', '-', 's', 'o', 'f', 't'};
     //! Of this, of packets, and of the rings: whatever both sides must agree on.
-    std::uint32_t version = 1;
+    std::uint32_t version = 2;
     std::uint32_t qpn = 0;
     std::uint8_t kind = 0;
     std::uint8_t length = 0; //!< Of what follows: private data, or why it is refused.

@@ -24,6 +24,14 @@ std::string Link::why() const
     return why_;
 }
 
+LinkCounters Link::counters() const noexcept
+{
+    return {.packets_sent = packets_sent_.load(std::memory_order_relaxed),
+            .bytes_sent = bytes_sent_.load(std::memory_order_relaxed),
+            .packets_received = packets_received_.load(std::memory_order_relaxed),
+            .bytes_received = bytes_received_.load(std::memory_order_relaxed)};
+}
+
 void Link::hear()
 {
     const Wire::Heard heard = wire_->hear();
@@ -95,6 +103,10 @@ bool Link::write(const Packet& packet, std::span<const Piece> payload)
         written = out.has_room(packet.payload);
         if (written) {
             wakes = out.write(packet, payload);
+            // One thread at a time adds.
+            packets_sent_.store(packets_sent_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + packet.payload,
+                              std::memory_order_relaxed);
         } else {
             free_now = !arm_room();
         }

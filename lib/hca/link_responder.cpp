@@ -19,6 +19,19 @@ Packet answer_packet(PacketKind kind, const QueuePair& qp, std::uint32_t sequenc
     return packet;
 }
 
+// What is left behind the first bytes of a packet's payload.
+RingPieces behind(std::span<const Piece> payload, std::uint64_t skip)
+{
+    RingPieces rest;
+    for (const Piece& piece : payload.first(std::min(payload.size(), rest.pieces.size()))) {
+        const std::uint64_t skipped = std::min(skip, piece.length);
+        skip -= skipped;
+        if (skipped != piece.length)
+            rest.pieces[rest.count++] = {piece.data + skipped, piece.length - skipped};
+    }
+    return rest;
+}
+
 } // namespace
 
 void LinkResponder::take(Link& link, const Packet& packet, std::span<const Piece> payload, Aftermath& after) const
@@ -34,13 +47,46 @@ void LinkResponder::take(Link& link, const Packet& packet, std::span<const Piece
     const std::shared_ptr<QueuePair>* const found = queue_pairs_.find(packet.destination_qpn);
     const bool not_yet =
         found != nullptr && ((*found)->state() == QpState::reset || (*found)->state() == QpState::init);
+    keep(link, packet.destination_qpn, packet.source_qpn,
+         {packet.sequence, packet.attempt, not_yet ? Answer::not_yet : Answer::nobody, 0});
+}
+
+void LinkResponder::keep(Link& link, std::uint32_t source_qpn, std::uint32_t destination_qpn, const Stray& stray)
+{
     const std::lock_guard lock{link.attention_mutex_};
-    const bool known = std::ranges::any_of(link.strays_, [&packet](const Link::Stray& stray) {
-        return stray.source_qpn == packet.destination_qpn && stray.destination_qpn == packet.source_qpn;
-    });
-    if (!known && link.strays_.size() < Link::most_strays)
-        link.strays_.push_back({packet.destination_qpn, packet.source_qpn, packet.sequence, packet.attempt,
-                                not_yet ? Answer::not_yet : Answer::nobody, 0});
+    if (link.strays_.size() < Link::most_strays)
+        link.strays_.try_emplace({source_qpn, destination_qpn}, stray);
+}
+
+void LinkResponder::take_datagram(Link& link, const Packet& packet, std::span<const Piece> payload,
+                                  Aftermath& after) const
+{
+    const auto opcode = static_cast<SendOpcode>(packet.code);
+    const bool with_header = packet.length + grh_bytes == packet.payload;
+    if ((opcode != SendOpcode::send && opcode != SendOpcode::send_with_immediate) || packet.length > options_.mtu ||
+        (!with_header && packet.length != packet.payload)) {
+        responder_.drop_datagram();
+        return;
+    }
+    Grh header; // copied, since it lies in memory that the peer writes
+    const Piece grh{header.data(), header.size()};
+    if (with_header)
+        copy({&grh, 1}, payload);
+    const RingPieces data = behind(payload, with_header ? grh_bytes : 0);
+    Request request;
+    request.opcode = opcode;
+    request.source_qpn = packet.source_qpn;
+    request.destination_qpn = packet.destination_qpn;
+    request.qkey = packet.rkey;
+    if (with_header)
+        request.grh = {&grh, 1};
+    request.source_lid = static_cast<std::uint16_t>(packet.address);
+    request.length = packet.length;
+    request.part = packet.length;
+    request.immediate = packet.immediate;
+    request.solicited = packet.solicited != 0;
+    request.payload = data.span();
+    responder_.deliver_datagram(request, link.scratch_, after);
 }
 
 QueuePair* LinkResponder::find(const Link& link, std::uint32_t qpn) const
@@ -63,9 +109,19 @@ void LinkResponder::take_part(Link& link, QueuePair& qp, const Packet& packet, s
                               Aftermath& after) const
 {
     Served& served = qp.served_;
-    // What it did not expect was sent before the requester knew of a refusal.
-    if (served.refused || packet.sequence != served.expected)
+    if (served.refused)
         return;
+    // Messages are taken in order. What else comes was sent before the requester knew of a refusal, or else
+    // the two do not agree on numbers: it goes back, as often as it may.
+    const bool expected = packet.sequence == served.expected &&
+                          (static_cast<PacketKind>(packet.kind) == PacketKind::request || served.in_message);
+    if (!expected) {
+        if (served.went_back != packet.attempt && !served.refusal) {
+            served.went_back = packet.attempt;
+            refuse(link, qp, Answer::not_yet, packet);
+        }
+        return;
+    }
     if (qp.state() == QpState::err) {
         served.refused = true;
         refuse(link, qp, Answer::nobody, packet);
@@ -89,8 +145,6 @@ void LinkResponder::take_part(Link& link, QueuePair& qp, const Packet& packet, s
         request.compare_add = packet.compare_add;
         request.swap = packet.swap;
     } else {
-        if (!served.in_message)
-            return; // of a message whose begin was refused
         sensible = packet.address == request.offset && packet.payload != 0 &&
                    packet.payload <= request.length - request.offset;
     }
@@ -109,6 +163,7 @@ void LinkResponder::take_part(Link& link, QueuePair& qp, const Packet& packet, s
     if (response.answer != Answer::done) {
         served.in_message = false;
         served.refused = response.answer != Answer::receiver_not_ready;
+        served.went_back = packet.attempt;
         refuse(link, qp, response.answer, packet, response.rnr_timer);
         return;
     }
@@ -271,23 +326,24 @@ bool LinkResponder::answer_read(Link& link, QueuePair& qp, std::size_t& budget, 
 
 bool LinkResponder::answer_strays(Link& link)
 {
-    std::size_t sent = 0;
+    bool sent = false;
     const std::lock_guard lock{link.attention_mutex_};
-    for (const Link::Stray& stray : link.strays_) {
+    while (!link.strays_.empty()) {
+        const auto& [between, stray] = *link.strays_.begin();
         Packet packet;
         packet.kind = static_cast<std::uint8_t>(PacketKind::refused);
         packet.code = static_cast<std::uint8_t>(stray.answer);
         packet.rnr_timer = stray.rnr_timer;
-        packet.source_qpn = stray.source_qpn;
-        packet.destination_qpn = stray.destination_qpn;
+        packet.source_qpn = between.first;
+        packet.destination_qpn = between.second;
         packet.sequence = stray.sequence;
         packet.attempt = stray.attempt;
         if (!link.write(packet, {}))
             break;
-        ++sent;
+        link.strays_.erase(link.strays_.begin());
+        sent = true;
     }
-    link.strays_.erase(link.strays_.begin(), link.strays_.begin() + static_cast<std::ptrdiff_t>(sent));
-    return sent != 0;
+    return sent;
 }
 
 void LinkResponder::forget(QueuePair& qp)
@@ -298,10 +354,8 @@ void LinkResponder::forget(QueuePair& qp)
         Served::Refusal last{Answer::nobody, 0, served.told, 0};
         if (served.refusal && served.due.empty())
             last = *served.refusal;
-        const std::lock_guard lock{link->attention_mutex_};
-        if (link->strays_.size() < Link::most_strays)
-            link->strays_.push_back({qp.number(), *qp.attributes_.destination_qpn, last.sequence, last.attempt,
-                                     last.answer, last.rnr_timer});
+        keep(*link, qp.number(), *qp.attributes_.destination_qpn,
+             {last.sequence, last.attempt, last.answer, last.rnr_timer});
     }
     served = {};
 }

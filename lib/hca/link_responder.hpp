@@ -27,6 +27,8 @@ class LinkResponder {
 
     //! Takes a request, or a further part of one, whose payload lies in \p payload.
     void take(Link& link, const Packet& packet, std::span<const Piece> payload, Aftermath& after) const;
+    //! Takes a datagram, or drops it.
+    void take_datagram(Link& link, const Packet& packet, std::span<const Piece> payload, Aftermath& after) const;
     //! Looks at a queue pair that a receive was posted to, or that has failed.
     void attend(Link& link, std::uint32_t qpn) const;
     //! Sends what is to be answered, as far as there is room. Whether anything was sent.
@@ -38,12 +40,15 @@ class LinkResponder {
 
   private:
     using Served = QueuePair::Served;
+    using Stray = Link::Stray;
 
     //! The queue pair that is connected to the packet's source over \p link; null if there is none.
     [[nodiscard]] QueuePair* find(const Link& link, std::uint32_t qpn) const;
     void take_part(Link& link, QueuePair& qp, const Packet& packet, std::span<const Piece> payload,
                    Aftermath& after) const;
     [[nodiscard]] bool well_formed(const Packet& packet) const noexcept;
+    //! Keeps a refusal where no queue pair does, unless there is one between the two already.
+    static void keep(Link& link, std::uint32_t source_qpn, std::uint32_t destination_qpn, const Stray& stray);
     static void refuse(Link& link, QueuePair& qp, Answer answer, const Packet& packet, std::uint8_t rnr_timer = 0);
     static void list(Link& link, QueuePair& qp);
     //! True: all that \p qp has to answer was sent.

@@ -13,6 +13,8 @@ bool makes_sense(const QueuePair& qp, const SendWorkRequest& request)
 {
     if (request.opcode > SendOpcode::fetch_and_add)
         return false;
+    if (qp.type() != QpType::ud && request.link)
+        return false;
     if (qp.type() == QpType::ud && request.opcode != SendOpcode::send &&
         request.opcode != SendOpcode::send_with_immediate)
         return false;

@@ -29,6 +29,7 @@ int SendQueue::push(const SendWorkRequest& request)
 
 void SendQueue::pop() noexcept
 {
+    ring_[head_].request.link.reset();
     head_ = (head_ + 1) % ring_.size();
     --pending_;
     ++unreported_;
@@ -41,6 +42,8 @@ std::uint32_t SendQueue::take_unreported() noexcept
 
 void SendQueue::reset() noexcept
 {
+    for (Work& work : ring_)
+        work.request.link.reset();
     head_ = 0;
     pending_ = 0;
     unreported_ = 0;

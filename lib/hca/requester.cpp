@@ -61,11 +61,20 @@ Requester::Outcome Requester::execute(QueuePair& qp, SendQueue::Work& work, Afte
 Requester::Outcome Requester::send_datagram(const QueuePair& qp, Request& request, const SendWorkRequest& work,
                                             Scratch& scratch, Aftermath& after) const
 {
-    static constexpr std::uint32_t own_qkey = 1U << 31;
     request.destination_qpn = work.remote_qpn;
-    request.qkey = (work.remote_qkey & own_qkey) != 0 ? *qp.attributes_.qkey : work.remote_qkey;
+    request.qkey = qkey_of(qp, work);
+    request.source_lid = work.source_lid;
+    const Piece grh = work.grh ? Piece{const_cast<std::byte*>(work.grh->data()), grh_bytes} : Piece{};
+    if (work.grh)
+        request.grh = {&grh, 1};
     responder_.deliver_datagram(request, scratch, after);
     return {.bytes = request.length};
+}
+
+std::uint32_t Requester::qkey_of(const QueuePair& qp, const SendWorkRequest& work)
+{
+    static constexpr std::uint32_t own_qkey = 1U << 31;
+    return (work.remote_qkey & own_qkey) != 0 ? *qp.attributes_.qkey : work.remote_qkey;
 }
 
 std::uint64_t Requester::payload_length(const SendQueue::Work& work)

@@ -34,6 +34,9 @@ class Requester {
     WcStatus reach_local(const QueuePair& qp, SendQueue::Work& work, std::uint64_t offset, std::uint64_t length,
                          Scratch& scratch) const;
 
+    //! What the peer is to compare.
+    [[nodiscard]] static std::uint32_t qkey_of(const QueuePair& qp, const SendWorkRequest& work);
+
   private:
     Outcome send_datagram(const QueuePair& qp, Request& request, const SendWorkRequest& work, Scratch& scratch,
                           Aftermath& after) const;

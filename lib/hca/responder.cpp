@@ -174,7 +174,7 @@ void Responder::deliver_datagram(const Request& request, Scratch& scratch, After
 {
     const std::shared_ptr<QueuePair>* const found = queue_pairs_.find(request.destination_qpn);
     if (found == nullptr || (*found)->type() != QpType::ud) {
-        count(counters_.datagrams_dropped);
+        drop_datagram();
         return;
     }
     QueuePair& qp = **found;
@@ -182,12 +182,20 @@ void Responder::deliver_datagram(const Request& request, Scratch& scratch, After
     const QpState state = qp.state();
     if (state == QpState::reset || state == QpState::init || state == QpState::err ||
         qp.attributes_.qkey != request.qkey || !take_receive(qp, request, after)) {
-        count(counters_.datagrams_dropped);
+        drop_datagram();
         return;
     }
     Completion completion = receive_completion(request, qp, qp.inbound_work_.id);
     completion.byte_length += grh_bytes;
-    completion.status = reach_receive(qp, grh_bytes, request.length, scratch);
+    completion.source_lid = request.source_lid;
+    completion.has_grh = !request.grh.empty();
+    if (completion.has_grh) {
+        completion.status = reach_receive(qp, 0, grh_bytes, scratch);
+        if (completion.status == WcStatus::success)
+            copy(scratch.remote, request.grh);
+    }
+    if (completion.status == WcStatus::success)
+        completion.status = reach_receive(qp, grh_bytes, request.length, scratch);
     if (completion.status == WcStatus::success)
         copy(scratch.remote, request.payload);
     delivery_.complete_receive(qp, completion, request.solicited, after);

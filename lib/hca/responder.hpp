@@ -33,6 +33,7 @@ class Responder {
     static Response refuse(QueuePair& qp, Answer answer, Aftermath& after);
     //! Never fails: a datagram that cannot be taken is dropped.
     void deliver_datagram(const Request& request, Scratch& scratch, Aftermath& after) const;
+    void drop_datagram() const noexcept { count(counters_.datagrams_dropped); }
 
   private:
     Response write(QueuePair& qp, const Request& request, Scratch& scratch, Aftermath& after) const;

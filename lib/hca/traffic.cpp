@@ -28,6 +28,11 @@ void Traffic::run(QueuePair& qp, bool woken, Aftermath& after)
         }
         if (state != QpState::rts)
             return;
+        if (qp.send_queue_.front().request.link) {
+            if (!send_datagram(qp, after))
+                return;
+            continue;
+        }
         const bool waits = qp.stall_.waiting != QueuePair::Waiting::no;
         if (waits && !woken && options_.now() < qp.stall_.until)
             return;

@@ -66,6 +66,7 @@ class Traffic {
     void let_blocked_go_on(Link& link, Aftermath& after);
     // traffic_remote.cpp; of one queue pair, whose send lock is held:
     void send(QueuePair& qp, Aftermath& after);
+    [[nodiscard]] bool send_datagram(QueuePair& qp, Aftermath& after);
     [[nodiscard]] bool send_part(QueuePair& qp, Link& link, std::size_t& budget);
     void lose_link(QueuePair& qp, Aftermath& after);
     void take_answer(Link& link, const Packet& packet, std::span<const Piece> payload, Aftermath& after);

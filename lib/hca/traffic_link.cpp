@@ -62,6 +62,7 @@ bool Traffic::turn(Link& link)
         if (ending && (!worked || link.deaf_.load() || ++link.last_turns_ > most_last_turns)) {
             fail_all(link, after);
             link.phase_.store(Link::Phase::ended);
+            let_blocked_go_on(link, after); // datagrams
             worked = true;
         } else {
             link.waits_for_room_.store(false);
@@ -96,10 +97,15 @@ bool Traffic::take_packets(Link& link, Aftermath& after)
         }
         const RingPieces payload = in.payload();
         bytes += packet.payload;
+        link.packets_received_.fetch_add(1, std::memory_order_relaxed);
+        link.bytes_received_.fetch_add(packet.payload, std::memory_order_relaxed);
         switch (static_cast<PacketKind>(packet.kind)) {
         case PacketKind::request:
         case PacketKind::more:
             link_responder_.take(link, packet, payload.span(), after);
+            break;
+        case PacketKind::datagram:
+            link_responder_.take_datagram(link, packet, payload.span(), after);
             break;
         case PacketKind::done:
         case PacketKind::original:
@@ -134,7 +140,7 @@ void Traffic::let_blocked_go_on(Link& link, Aftermath& after)
         const std::lock_guard lock{link.transmit_};
         if (link.blocked_.empty())
             return;
-        if (!link.wire_->out().has_room(most_payload) && link.arm_room())
+        if (!link.ended() && !link.wire_->out().has_room(most_payload) && link.arm_room())
             return;
         std::swap(link.blocked_, link.resting_);
     }

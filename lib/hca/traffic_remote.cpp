@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! The side that asks, over a link: many requests are under way at once, and are answered in order.
+//! The side that asks, over a link: many requests are under way at once, and are answered in order. Datagrams are
+//! not answered.
 #include "traffic.hpp"
 
 #include <algorithm>
@@ -131,6 +132,39 @@ bool Traffic::send_part(QueuePair& qp, Link& link, std::size_t& budget)
     return true;
 }
 
+// False if it waits for room.
+bool Traffic::send_datagram(QueuePair& qp, Aftermath& after)
+{
+    if (qp.asked_.blocked)
+        return false;
+    SendQueue::Work& work = qp.send_queue_.front();
+    Link& link = *work.request.link;
+    const std::uint64_t length = Requester::payload_length(work);
+    WcStatus status = requester_.check_length(qp, work, length);
+    if (status == WcStatus::success)
+        status = requester_.reach_local(qp, work, 0, length, qp.scratch_);
+    if (status == WcStatus::success && link.open()) {
+        std::vector<Piece>& pieces = qp.scratch_.local;
+        if (work.request.grh)
+            pieces.insert(pieces.begin(), {work.request.grh->data(), grh_bytes});
+        Packet packet = request_packet(qp, work.request.remote_qpn, work.request, length);
+        packet.kind = static_cast<std::uint8_t>(PacketKind::datagram);
+        packet.payload = static_cast<std::uint32_t>(length + (work.request.grh ? grh_bytes : 0));
+        packet.rkey = Requester::qkey_of(qp, work.request);
+        packet.address = work.request.source_lid;
+        if (!link.write(packet, pieces)) {
+            qp.asked_.blocked = true;
+            link.wait_for_room(qp.number());
+            // Who ends the link lets those go on that wait by then.
+            if (!link.ended())
+                return false;
+            qp.asked_.blocked = false;
+        }
+    }
+    complete(qp, status, length, after); // what is sent into a link that has ended is lost on the way
+    return true;
+}
+
 void Traffic::lose_link(QueuePair& qp, Aftermath& after)
 {
     if (qp.state() != QpState::err && !qp.send_queue_.empty())
@@ -251,7 +285,8 @@ void Traffic::take_refusal(QueuePair& qp, const Packet& packet, Aftermath& after
     if (place > asked.sent || (place == asked.sent && asked.offset == 0) ||
         (goes_back && packet.attempt != asked.attempt))
         return; // of something that was not asked, or will not be answered once more
-    if (!answered_before(qp, place, after))
+    // Who was not ready, or expected another one, tells nothing of those before.
+    if (answer != Answer::not_yet && !answered_before(qp, place, after))
         return;
     switch (answer) {
     case Answer::receiver_not_ready:

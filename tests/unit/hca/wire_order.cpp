@@ -178,3 +178,56 @@ TEST_F(WireOrder, AResetQueuePairBeginsANewWithThePeersNumber)
     settle();
     EXPECT_EQ(statuses(near), Statuses(5, WcStatus::success));
 }
+
+TEST_F(WireOrder, QueuePairsThatDoNotAgreeOnNumbersTryAsOftenAsTheyMay)
+{
+    far.hca.modify_qp(*far.qp, QpState::reset);
+    far.hca.modify_qp(*far.qp, QpState::init, to_init_rc(all_rights));
+    QpAttributes attributes = to_rtr_rc(near.qp->number());
+    attributes.link = far.link;
+    attributes.receive_psn = 1000;
+    far.hca.modify_qp(*far.qp, QpState::rtr, attributes);
+    const auto before = far.bytes();
+    for (std::uint64_t id = 0; id < 2; ++id)
+        ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 100'000), far, 0, id), 0);
+    settle();
+    int tries = 1;
+    for (; near.qp->state() == QpState::rts; ++tries) {
+        ASSERT_TRUE(near.hca.next_link_deadline());
+        near.now = *near.hca.next_link_deadline();
+        near.hca.progress();
+        settle();
+    }
+    EXPECT_EQ(tries, 9) << "retry_count is 7, and silence is known as such when the last one's time is over";
+    EXPECT_EQ(statuses(near), (Statuses{WcStatus::retry_exceeded_error, WcStatus::flush_error}));
+    EXPECT_TRUE(far.bytes() == before);
+}
+
+TEST_F(WireOrder, APeerThatBeganAnewTakesNothingOfWhatWasBefore)
+{
+    ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), far, 0), 0);
+    settle();
+    EXPECT_EQ(statuses(near), Statuses{WcStatus::success});
+    far.hca.modify_qp(*far.qp, QpState::reset);
+    far.hca.modify_qp(*far.qp, QpState::init, to_init_rc(all_rights));
+    QpAttributes attributes = to_rtr_rc(near.qp->number());
+    attributes.link = far.link;
+    far.hca.modify_qp(*far.qp, QpState::rtr, attributes);
+    ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), far, 0), 0);
+    settle();
+    EXPECT_TRUE(near.hca.next_link_deadline()) << "it tries again, and does not wait for ever";
+}
+
+TEST_F(WireOrder, EveryOneOfManyWhoAskNobodyIsTold)
+{
+    std::vector<std::shared_ptr<QueuePair>> all;
+    for (int i = 0; i < 1000; ++i) {
+        near.make_qp(1);
+        near.connect(0xabcdef);
+        all.push_back(near.qp);
+        ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), far, 0), 0);
+    }
+    settle();
+    for (const auto& qp : all)
+        ASSERT_EQ(qp->state(), QpState::err);
+}

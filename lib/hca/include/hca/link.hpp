@@ -10,13 +10,23 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mrz::hca {
+
+//! What went over a link since it was made; bytes are those of payload.
+struct LinkCounters {
+    std::uint64_t packets_sent = 0;
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t packets_received = 0;
+    std::uint64_t bytes_received = 0;
+};
 
 //! Any number of queue pairs may be connected over a link. It has no thread: its work is done by whoever calls
 //! Hca::progress(link), which any thread may do at any time.
@@ -43,6 +53,7 @@ class Link {
     [[nodiscard]] bool ended() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::ended; }
     //! Why it ended; empty while it is open, or if nobody said.
     [[nodiscard]] std::string why() const;
+    [[nodiscard]] LinkCounters counters() const noexcept;
 
     //! Reads what the socket has to tell; to be called by one thread at a time.
     void hear();
@@ -69,14 +80,13 @@ class Link {
     enum class Phase : std::uint8_t { open, ending, ended };
     //! A refusal that no queue pair keeps.
     struct Stray {
-        std::uint32_t source_qpn;
-        std::uint32_t destination_qpn;
         std::uint32_t sequence;
         std::uint32_t attempt;
         Answer answer;
         std::uint8_t rnr_timer;
     };
-    static constexpr std::size_t most_strays = 256;
+    //! As many as a peer has queue pairs at most: whose refusal is forgotten would wait for ever.
+    static constexpr std::size_t most_strays = 1U << 16;
 
     //! Writes a packet, with its \p payload. False if there is no room for it now. Takes the transmit lock.
     [[nodiscard]] bool write(const Packet& packet, std::span<const Piece> payload);
@@ -110,7 +120,7 @@ class Link {
 
     mutable std::mutex attention_mutex_; //!< Guards the next three.
     std::vector<std::uint32_t> attention_;
-    std::vector<Stray> strays_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Stray> strays_; //!< By source and destination.
     std::string why_;
 
     std::atomic<bool> unfinished_ = false;     //!< Work was left that no descriptor tells of.
@@ -118,6 +128,10 @@ class Link {
     std::atomic<bool> deaf_ = false;           //!< What comes in is not looked at any more.
     std::atomic<bool> attended_ = false;
     std::atomic<std::uint32_t> recent_polls_ = 0;
+    std::atomic<std::uint64_t> packets_sent_ = 0;
+    std::atomic<std::uint64_t> bytes_sent_ = 0;
+    std::atomic<std::uint64_t> packets_received_ = 0;
+    std::atomic<std::uint64_t> bytes_received_ = 0;
     alignas(64) std::atomic<std::uint64_t> polls_ = 0;
 };
 

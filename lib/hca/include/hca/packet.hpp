@@ -18,6 +18,8 @@ enum class PacketKind : std::uint8_t {
     data = 5,          //!< A part of what a read asks for; `address` is the bytes before it. The last one answers it.
     refused = 6,       //!< Answers what came before with success, and `sequence` with `code`, an Answer.
     receive_ready = 7, //!< A receive was posted where one was missing.
+    datagram = 8, //!< `code` is send or send_with_immediate; nobody answers. `rkey` is the queue key, `address` the
+                  //!< sender's LID. What `payload` has more than `length` is a global routing header, in front.
 };
 
 //! The head of a packet, in the byte order of the machine: both engines are on one. Payload follows.

@@ -139,7 +139,8 @@ class QueuePair {
         Request message;      //!< With in_message: what it is, and where the next part begins.
         std::vector<Due> due; //!< Oldest first.
         std::optional<Refusal> refusal;
-        bool refused = false; //!< For good: nothing more is taken.
+        bool refused = false;                   //!< For good: nothing more is taken.
+        std::optional<std::uint32_t> went_back; //!< The attempt that was refused last: the rest of it is dropped.
         bool receive_ready = false;
         bool listed = false; //!< Is among those that the link lets answer.
     };

@@ -20,7 +20,9 @@ struct Request {
     SendOpcode opcode = SendOpcode::send;
     std::uint32_t source_qpn = 0;
     std::uint32_t destination_qpn = 0;
-    std::uint32_t qkey = 0; //!< UD.
+    std::uint32_t qkey = 0;          //!< UD,
+    std::span<const Piece> grh = {}; //!< with 40 bytes, or none,
+    std::uint16_t source_lid = 0;    //!< and where it comes from.
     Iova remote_address = {};
     RKey rkey = {};
     std::uint64_t length = 0; //!< Bytes of the whole payload, or to be read.

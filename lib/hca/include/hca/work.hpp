@@ -7,11 +7,21 @@
 
 #include <mrzone/base.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 
 namespace mrz::hca {
+
+class Link;
+
+//! A UD receive buffer begins with room for a global routing header. Where the sender gave none these bytes are left
+//! as they are.
+constexpr std::uint32_t grh_bytes = 40;
+using Grh = std::array<std::byte, grh_bytes>;
 
 //! A piece of the poster's memory. One of no bytes is skipped, its key unseen.
 struct Sge {
@@ -98,8 +108,11 @@ struct SendWorkRequest {
     RKey rkey = {};
     std::uint64_t compare_add = 0; //!< Compare and swap: the value expected. Fetch and add: the summand.
     std::uint64_t swap = 0;
-    std::uint32_t remote_qpn = 0;  //!< UD: the address handle, which in one engine is only this,
-    std::uint32_t remote_qkey = 0; //!< and the queue key; with its top bit set the sender's own is used.
+    std::shared_ptr<Link> link = {}; //!< UD: the way to the peer; none: it is in this engine.
+    std::optional<Grh> grh = {};     //!< UD: the header that the receiver gets,
+    std::uint16_t source_lid = 0;    //!< and what it is told of the sender.
+    std::uint32_t remote_qpn = 0;    //!< UD: the address handle, which in one engine is only this,
+    std::uint32_t remote_qkey = 0;   //!< and the queue key; with its top bit set the sender's own is used.
 };
 
 struct ReceiveWorkRequest {
@@ -117,11 +130,9 @@ struct Completion {
     std::uint32_t immediate = 0;
     std::uint32_t qpn = 0;
     std::uint32_t source_qpn = 0; //!< Of receives.
+    std::uint16_t source_lid = 0; //!< Of UD receives,
+    bool has_grh = false;         //!< and whether there is a header in front.
     bool solicited = false;       //!< Of receives: the sender asked for it.
 };
-
-//! A UD receive buffer begins with room for a global routing header. Within one engine there is none: these bytes
-//! are left as they are.
-constexpr std::uint32_t grh_bytes = 40;
 
 } // namespace mrz::hca
