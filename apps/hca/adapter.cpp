@@ -60,7 +60,8 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
              .change_key = [this](const firmware::KeyChange& change) { firmware_.keys().change(change); },
              .inbox = inbox_,
              .router = router_of(options.settings.link, firmware_.roce_addresses()),
-             .lid = options.settings.lid}},
+             .lid = options.settings.lid,
+             .ethernet = options.settings.link == firmware::LinkType::ethernet}},
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       shared_receive_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
@@ -96,8 +97,8 @@ void Adapter::tell_of_port(bool up)
 {
     std::array<std::byte, layouts::eqe_port_state::bytes> data{};
     layouts::set(data, layouts::eqe_port_state::port, 1U << 4);
-    event_queues_.post(layouts::EventType::port_change,
-                       up ? layouts::port_change_active : layouts::port_change_down, data);
+    event_queues_.post(layouts::EventType::port_change, up ? layouts::port_change_active : layouts::port_change_down,
+                       data);
 }
 
 void Adapter::exclusively(const std::function<void()>& change)

@@ -235,12 +235,11 @@ void access_register(const Command& command, LinkType link, PortState& state, co
 
 void add_port_registers(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks)
 {
-    commands.add(
-        {0x805, "ACCESS_REG", 16, 16,
-         [&state, &hooks, link = context.settings.link](const Command& command) {
-             access_register(command, link, state, hooks);
-         },
-         true});
+    commands.add({0x805, "ACCESS_REG", 16, 16,
+                  [&state, &hooks, link = context.settings.link](const Command& command) {
+                      access_register(command, link, state, hooks);
+                  },
+                  true});
 }
 
 } // namespace mrz::firmware

@@ -26,8 +26,8 @@ std::optional<RoceAddress> read(std::span<const std::byte> given)
 {
     RoceAddress address;
     std::ranges::copy(part(given, layout::source_l3_address), address.gid.begin());
-    const std::uint64_t mac = layouts::get(given, layout::source_mac_47_32) << 32 |
-                              layouts::get(given, layout::source_mac_31_0);
+    const std::uint64_t mac =
+        layouts::get(given, layout::source_mac_47_32) << 32 | layouts::get(given, layout::source_mac_31_0);
     layouts::set(address.mac, {0, 48}, mac);
     const std::uint64_t version = layouts::get(given, layout::roce_version);
     if (version != static_cast<std::uint64_t>(RoceAddress::Version::v1) &&

@@ -43,8 +43,8 @@ class RoceAddresses {
     void clear();
 
     [[nodiscard]] std::optional<RoceAddress> find(std::uint8_t index) const;
-    //! Whether a packet that \p from sends to \p gid and \p mac is for this port: there is such an address, of the same
-    //! version and VLAN.
+    //! Whether a packet that \p from sends to \p gid and \p mac is for this port: there is such an address, of the
+    //! same version and VLAN.
     [[nodiscard]] bool takes(const RoceAddress& from, const Gid& gid, const Mac& mac) const;
 
   private:

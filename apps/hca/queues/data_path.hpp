@@ -43,8 +43,9 @@ struct DataPathParts {
     //! The one that the engine's HcaOptions::on_event leaves events in.
     Inbox& inbox;
     Router router;
-    //! This port's.
+    //! This port's; an Ethernet port has none.
     std::uint16_t lid = 0;
+    bool ethernet = false;
     std::function<Clock::time_point()> now = Clock::now;
 };
 

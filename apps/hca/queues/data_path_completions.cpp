@@ -47,7 +47,7 @@ void DataPath::deliver(const hca::Completion& completion)
     const bool failed = completion.status != hca::WcStatus::success;
     write(pair.options.receive_cq,
           received({completion.qpn, pair.options.user_index, static_cast<std::uint16_t>(completion.id)}, completion,
-                   pair.options.kind == QpKind::ud ? parts_.lid : std::uint16_t{0}),
+                   parts_.ethernet),
           completion.solicited || failed);
 }
 

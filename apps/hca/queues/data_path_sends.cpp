@@ -4,6 +4,7 @@
 #include "layouts/wqe.hpp"
 #include "queues/completions.hpp"
 #include "queues/data_path.hpp"
+#include "queues/roce_header.hpp"
 
 #include <mrzone/base.hpp>
 
@@ -19,6 +20,14 @@ using layouts::CqeSyndrome;
 
 // What a turn does for one queue pair at most: others, and commands, want their turn.
 constexpr int most_entries = 64;
+
+std::uint64_t bytes_of(const hca::SendWorkRequest& request)
+{
+    std::uint64_t bytes = request.inline_bytes.size();
+    for (const hca::Sge& sge : request.sges)
+        bytes += sge.length;
+    return bytes;
+}
 
 } // namespace
 
@@ -107,6 +116,12 @@ bool DataPath::post(QueuePair& pair, std::uint16_t begin)
         const Route way = route(entry.peer);
         if (!way.reachable || way.link)
             request.remote_qpn = 0; // nobody's: datagrams that do not arrive are none of the sender's affair
+        request.source_lid = parts_.lid;
+        if (way.source) {
+            request.grh = make_roce_header(entry.peer, *way.source, bytes_of(request), has_immediate(request.opcode));
+            // Over Ethernet nobody has a LID; the receiver's completion says what the header is.
+            request.source_lid = static_cast<std::uint16_t>(kind_of(*way.source));
+        }
     }
     request.id = pair.next_id;
     request.flags = request.flags | hca::SendFlags::signaled;

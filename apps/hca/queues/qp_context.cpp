@@ -231,6 +231,8 @@ PeerAddress peer_of(std::span<const std::byte> context)
     peer.lid = number<std::uint16_t>(path, ads::rlid);
     peer.global = is_set(path, ads::grh);
     std::ranges::copy(part(path, ads::rgid_rip), peer.gid.begin());
+    set(peer.mac, {0, 48}, get(path, ads::rmac_47_32) << 32 | get(path, ads::rmac_31_0));
+    peer.source = number<std::uint8_t>(path, ads::src_addr_index);
     return peer;
 }
 
