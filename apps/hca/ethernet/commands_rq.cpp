@@ -85,7 +85,9 @@ void ReceiveQueueCommands::create(const Command& command)
                                                         std::uint64_t{1} << (shape.log_entries + shape.log_stride)));
     ReceiveQueue::Uses uses;
     uses.umems = std::move(memory.umems);
-    uses.pd = objects.use<ProtectionDomain>(number_of(part(context, rqc::wq), wq::pd), command.uid);
+    // mlx5e makes one without a domain, for packets that are to be dropped (en_main.c, mlx5e_build_drop_rq_param).
+    if (const std::uint32_t pd = number_of(part(context, rqc::wq), wq::pd); pd != 0)
+        uses.pd = objects.use<ProtectionDomain>(pd, command.uid);
     uses.cq =
         objects.use<queues::CompletionQueueObject>(number_of(context, rqc::cqn), command.uid, Of::uid_or_kernel);
     uses.counters = counters_of(objects, context, command.uid);

@@ -65,7 +65,7 @@ class ReceiveQueue final : public firmware::Object {
   public:
     static constexpr Kind kind = Kind::rq;
     struct Uses {
-        Use<firmware::ProtectionDomain> pd;
+        Use<firmware::ProtectionDomain> pd; //!< None: no packet may be written anywhere.
         Use<queues::CompletionQueueObject> cq;
         Use<firmware::QueueCounters> counters; //!< May be none.
         queues::Umems umems;

@@ -157,10 +157,7 @@ class ThePort : public firmware::test::TheFirmware {
         add_page(bytes, rq_at);
         return bytes;
     }
-    std::uint32_t make_sq(std::uint32_t tis = 0)
-    {
-        return number(good(sq_input(tis)), l::create_sq_out::sqn);
-    }
+    std::uint32_t make_sq(std::uint32_t tis = 0) { return number(good(sq_input(tis)), l::create_sq_out::sqn); }
     std::uint32_t make_rq() { return number(good(rq_input()), l::create_rq_out::rqn); }
     std::uint32_t make_tis()
     {
@@ -199,10 +196,7 @@ class ThePort : public firmware::test::TheFirmware {
                    in::bytes)
             .status;
     }
-    Status destroy(std::uint16_t opcode, std::uint32_t number)
-    {
-        return run(opcode, {{{72, 24}, number}}).status;
-    }
+    Status destroy(std::uint16_t opcode, std::uint32_t number) { return run(opcode, {{{72, 24}, number}}).status; }
 
     //! Writes an entry of one block behind the others.
     void post(l::WqeOpcode opcode, bool signaled = true)
