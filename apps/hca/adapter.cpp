@@ -30,10 +30,8 @@ pci::Function function_of(const firmware::Settings& settings)
 }
 
 // Over Ethernet a peer is where its address is, which has to be one of the port's own: there is no wire.
-queues::Router router_of(firmware::LinkType link, const firmware::RoceAddresses& addresses)
+queues::Router roce_router(const firmware::RoceAddresses& addresses)
 {
-    if (link == firmware::LinkType::infiniband)
-        return {};
     return [&addresses](const queues::PeerAddress& peer) {
         const auto source = addresses.find(peer.source);
         queues::Route route;
@@ -49,18 +47,27 @@ hca::HcaOptions engine_options(hca::HcaOptions options, queues::Inbox& inbox)
     return options;
 }
 
+fabric::PortAddress address_of(const firmware::Settings& settings)
+{
+    return {.lid = settings.lid, .guid = settings.guid};
+}
+
 } // namespace
 
 Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::Interrupts& interrupts)
-    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)}, firmware_{engine_, memory,
-                                                                                          options.settings},
+    : memory_{memory}, engine_{memory, engine_options(options.engine, inbox_)},
+      firmware_{engine_, memory, options.settings}, fabric_{engine_, address_of(options.settings), options.links,
+                                                            [this] { inbox_.wake(); }},
       path_{{.engine = engine_,
              .bus = memory,
              .event_queues = event_queues_,
              .change_key = [this](const firmware::KeyChange& change) { firmware_.keys().change(change); },
              .inbox = inbox_,
-             .router = router_of(options.settings.link, firmware_.roce_addresses()),
+             .router = options.settings.link == firmware::LinkType::infiniband
+                           ? [this](const queues::PeerAddress& peer) { return fabric_.route(peer); }
+                           : roce_router(firmware_.roce_addresses()),
              .lid = options.settings.lid,
+             .gid = gid_of(address_of(options.settings)),
              .ethernet = options.settings.link == firmware::LinkType::ethernet}},
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
@@ -68,7 +75,7 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
       queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       send_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       receive_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
-      flow_tables_{firmware_.context()}, thread_{path_}, config_{function_of(options.settings)}
+      flow_tables_{firmware_.context()}, thread_{path_, &fabric_}, config_{function_of(options.settings)}
 {
     event_queue_commands_.add_to(firmware_.commands());
     completion_queue_commands_.add_to(firmware_.commands());

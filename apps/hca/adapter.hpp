@@ -8,6 +8,7 @@
 #include "dma/memory.hpp"
 #include "ethernet/commands.hpp"
 #include "ethernet/flow_tables.hpp"
+#include "fabric/fabric.hpp"
 #include "firmware/firmware.hpp"
 #include "pci/config_space.hpp"
 #include "queues/commands.hpp"
@@ -24,12 +25,15 @@
 #include <functional>
 #include <mutex>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace mrz {
 
 struct AdapterOptions {
     firmware::Settings settings;
-    hca::HcaOptions engine; //!< Its on_event is the adapter's.
+    hca::HcaOptions engine;         //!< Its on_event is the adapter's.
+    std::vector<std::string> links; //!< Paths at which it meets other devices.
 };
 
 //! Thread-safe: what the transport calls and what the control socket asks take turns.
@@ -64,6 +68,7 @@ class Adapter final : public vfio_user::Device {
     hca::Hca engine_;
     queues::EventQueues event_queues_;
     firmware::Firmware firmware_;
+    fabric::Fabric fabric_;
     queues::DataPath path_;
     CommandEvents command_events_{event_queues_};
     queues::EventQueueCommands event_queue_commands_;

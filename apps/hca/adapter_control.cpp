@@ -68,6 +68,8 @@ void Adapter::add_to(control::Commands& commands)
         memory_.exclusively([&] { shown = show(memory_.counts()); });
         return shown;
     });
+    commands.add(Verb::get, "links", "links to other devices, and what went over them",
+                 [this](const Json&) { return show(fabric_.state()); });
     commands.add(Verb::get, "keys",
                  "memory keys, with page shift and room for translations (octwords); most=N (1000), free=1 for those "
                  "of the driver's cache, too, words=N (0) of the translations of each",

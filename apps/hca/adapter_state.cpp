@@ -88,6 +88,27 @@ Json show(const dma::MemoryCounts& counts)
     return {{"ranges", counts.ranges}, {"without_memory", counts.without_memory}, {"bytes", counts.bytes}};
 }
 
+Json show(const std::vector<fabric::Fabric::State>& links)
+{
+    Json all = Json::array();
+    for (const fabric::Fabric::State& link : links) {
+        Json peer;
+        if (link.peer)
+            peer = {{"lid", link.peer->lid}, {"guid", format_hex(link.peer->guid)}};
+        all.push_back({{"path", printable(link.path)},
+                       {"up", link.up},
+                       {"peer", peer},
+                       {"times_up", link.times_up},
+                       {"times_lost", link.times_lost},
+                       {"why_lost", link.why_lost},
+                       {"packets_sent", link.counters.packets_sent},
+                       {"bytes_sent", link.counters.bytes_sent},
+                       {"packets_received", link.counters.packets_received},
+                       {"bytes_received", link.counters.bytes_received}});
+    }
+    return all;
+}
+
 Json show(const firmware::MemoryKeys::Shown& key)
 {
     namespace mkc = layouts::mkc;

@@ -5,6 +5,7 @@
 
 #include "control/commands.hpp"
 #include "dma/memory.hpp"
+#include "fabric/fabric.hpp"
 #include "firmware/memory_keys.hpp"
 
 #include <hca/hca.hpp>
@@ -16,6 +17,7 @@ namespace mrz {
 [[nodiscard]] control::Json show(const hca::HcaCounters& counters);
 [[nodiscard]] control::Json show_caches(const hca::HcaOptions& options, const hca::HcaCounters& counters);
 [[nodiscard]] control::Json show(const dma::MemoryCounts& counts);
+[[nodiscard]] control::Json show(const std::vector<fabric::Fabric::State>& links);
 [[nodiscard]] control::Json show(const firmware::MemoryKeys::Shown& key);
 //! By key; free ones only if \p free, and no more than \p most.
 [[nodiscard]] control::Json show(std::vector<firmware::MemoryKeys::Shown> keys, bool free, std::uint64_t most);

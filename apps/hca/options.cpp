@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <charconv>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace mrz {
 namespace {
@@ -17,6 +19,8 @@ struct Words {
     std::string socket;
     std::string control;
     std::string name;
+    std::vector<std::string> links;
+    std::uint16_t lid = 0;
     std::string link = "infiniband";
     std::string registration = "umr";
     std::uint32_t keys = 1U << 20;
@@ -52,6 +56,9 @@ hca::CacheGeometry cache_of(std::string_view text, std::string_view option)
     return geometry;
 }
 
+// Beyond are LIDs of many.
+constexpr std::uint16_t most_lid = 0xbfff;
+
 //! FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/): the same name gives the same addresses in every run.
 std::uint32_t hash_of(std::string_view text)
 {
@@ -64,12 +71,11 @@ std::uint32_t hash_of(std::string_view text)
 //! Addresses that differ from those of devices of other names.
 void set_addresses(firmware::Settings& settings, std::string_view name)
 {
-    constexpr std::uint32_t unicast_lids = 0xbfff;
     const std::uint32_t hash = hash_of(name);
     settings.guid = (settings.guid & ~std::uint64_t{0xffff'ffff}) | hash;
     for (unsigned i = 0; i < 3; ++i)
         settings.mac[5 - i] = static_cast<std::uint8_t>(hash >> (8 * i));
-    settings.lid = static_cast<std::uint16_t>(1 + hash % unicast_lids);
+    settings.lid = static_cast<std::uint16_t>(1 + hash % most_lid);
 }
 
 ServeOptions serve_of(const Words& words)
@@ -83,6 +89,11 @@ ServeOptions serve_of(const Words& words)
     settings.link = words.link == "ethernet" ? LinkType::ethernet : LinkType::infiniband;
     settings.umr_modifies_entity_size = words.registration == "umr";
     set_addresses(settings, words.name.empty() ? words.socket : words.name);
+    if (words.lid != 0)
+        settings.lid = words.lid;
+    if (!words.links.empty() && settings.link != LinkType::infiniband)
+        refuse("--link joins InfiniBand ports", "leave out --link, or --link-type");
+    options.adapter.links = words.links;
     hca::HcaOptions& engine = options.adapter.engine;
     engine.keys.keys = words.keys;
     engine.mpt_cache = cache_of(words.mpt_cache, "--mpt-cache");
@@ -99,6 +110,14 @@ void add_serve(CLI::App& app, Words& words)
         ->capture_default_str();
     app.add_option("--name", words.name,
                    "What its GUID, MAC and LID follow from, so that devices differ (default: the socket's path)");
+    app.add_option("--lid", words.lid,
+                   "Its LID, by which others of its subnet reach it (default: follows from --name)")
+        ->check(CLI::Range(std::uint16_t{1}, most_lid));
+    app.add_option("--link", words.links,
+                   "Where it meets another device that is given the same path, to be one subnet with it, now and "
+                   "whenever the other comes: a Unix socket of the one that comes first; may be given more than once")
+        ->take_all()
+        ->allow_extra_args(false);
     app.add_option("--registration", words.registration,
                    "How drivers register memory: umr (by work requests, with keys kept for it) or command")
         ->check(CLI::IsMember({"umr", "command"}))

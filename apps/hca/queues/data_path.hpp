@@ -45,6 +45,7 @@ struct DataPathParts {
     Router router;
     //! This port's; an Ethernet port has none.
     std::uint16_t lid = 0;
+    Gid gid = {};
     bool ethernet = false;
     std::function<Clock::time_point()> now = Clock::now;
 };

@@ -12,7 +12,7 @@
 
 namespace mrz::queues {
 
-DataThread::DataThread(DataPath& path) : path_{path}, thread_{[this] { run(); }} {}
+DataThread::DataThread(DataPath& path, Links* links) : path_{path}, links_{links}, thread_{[this] { run(); }} {}
 
 DataThread::~DataThread()
 {
@@ -26,7 +26,9 @@ void DataThread::run()
     pthread_setname_np(pthread_self(), "mrz-hca-data");
     while (!stop_.load()) {
         try {
-            if (!path_.turn())
+            const bool more = path_.turn();
+            // What links bring is in the inbox then.
+            if (!(links_ != nullptr && links_->work()) && !more)
                 sleep();
         } catch (const std::exception& error) {
             log(Severity::error, "the data thread: " + std::string{error.what()});
@@ -36,6 +38,8 @@ void DataThread::run()
 
 void DataThread::sleep()
 {
+    if (links_ != nullptr && !links_->prepare_to_sleep())
+        return;
     const auto deadline = path_.deadline();
     if (!path_.inbox().prepare_to_sleep())
         return;
@@ -46,9 +50,13 @@ void DataThread::sleep()
         timeout.tv_sec = seconds.count();
         timeout.tv_nsec = std::chrono::nanoseconds{left - seconds}.count();
     }
-    pollfd wakes{path_.inbox().descriptor(), POLLIN, 0};
-    ppoll(&wakes, 1, deadline ? &timeout : nullptr, nullptr);
+    descriptors_.assign({{path_.inbox().descriptor(), POLLIN, 0}});
+    if (links_ != nullptr)
+        links_->watch(descriptors_);
+    ppoll(descriptors_.data(), descriptors_.size(), deadline ? &timeout : nullptr, nullptr);
     path_.inbox().awake();
+    if (links_ != nullptr)
+        links_->awake(std::span{descriptors_}.subspan(1));
 }
 
 } // namespace mrz::queues

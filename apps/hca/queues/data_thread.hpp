@@ -4,17 +4,19 @@
 #pragma once
 
 #include "queues/data_path.hpp"
+#include "queues/links.hpp"
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace mrz::queues {
 
 //! Runs DataPath::turn() as long as there is something to do, and sleeps otherwise.
 class DataThread {
   public:
-    //! Starts it.
-    explicit DataThread(DataPath& path);
+    //! Starts it. \p links outlives it, if there are any.
+    explicit DataThread(DataPath& path, Links* links = nullptr);
     //! Ends it, after the turn that it is in.
     ~DataThread();
     DataThread(const DataThread&) = delete;
@@ -25,6 +27,8 @@ class DataThread {
     void sleep();
 
     DataPath& path_;
+    Links* const links_;
+    std::vector<pollfd> descriptors_; // room that is used again
     std::atomic<bool> stop_ = false;
     std::thread thread_;
 };

@@ -2,6 +2,7 @@
 #include "queues/roce_header.hpp"
 
 #include "layouts/field.hpp"
+#include "queues/grh.hpp"
 
 #include <algorithm>
 #include <span>
@@ -11,16 +12,10 @@ namespace {
 
 using layouts::part;
 
-// A global routing header (InfiniBand specification, volume 1, chapter 8.3) and one of IPv6 (RFC 8200) are alike.
+// IPv6 (RFC 8200), which a global routing header is like.
 namespace v6 {
-constexpr layouts::Field version{0, 4};
-constexpr layouts::Field traffic_class{4, 8};
-constexpr layouts::Field flow_label{12, 20};
 constexpr layouts::Field payload_length{32, 16};
 constexpr layouts::Field next_header{48, 8};
-constexpr layouts::Field hop_limit{56, 8};
-constexpr layouts::Block source{8, 16};
-constexpr layouts::Block destination{24, 16};
 } // namespace v6
 
 // RFC 791, behind 20 bytes that say nothing.
@@ -39,11 +34,7 @@ constexpr layouts::Block source{12, 4};
 constexpr layouts::Block destination{16, 4};
 } // namespace v4
 
-constexpr std::uint64_t base_transport_header = 0x1b; // what follows is a packet of InfiniBand
 constexpr std::uint64_t udp = 17;
-// What is in a packet behind this header besides data: BTH, DETH, ICRC; an immediate; version 2: a UDP header.
-constexpr std::uint64_t transport_bytes = 12 + 8 + 4;
-constexpr std::uint64_t immediate_bytes = 4;
 constexpr std::uint64_t udp_bytes = 8;
 
 void add_checksum(std::span<std::byte> header)
@@ -68,34 +59,28 @@ RoceHeaderKind kind_of(const firmware::RoceAddress& source) noexcept
 hca::Grh make_roce_header(const PeerAddress& peer, const firmware::RoceAddress& source, std::uint64_t bytes,
                           bool immediate)
 {
-    hca::Grh header{};
-    const RoceHeaderKind kind = kind_of(source);
-    const std::uint64_t behind = transport_bytes + (immediate ? immediate_bytes : 0) + (bytes + 3) / 4 * 4 + // padded
-                                 (kind == RoceHeaderKind::grh ? 0 : udp_bytes);
-    if (kind == RoceHeaderKind::ipv4) {
-        const auto own = std::span{header}.subspan(v4::begin, v4::bytes);
-        set(own, v4::version, 4);
-        set(own, v4::words, v4::bytes / 4);
-        set(own, v4::service, peer.traffic_class);
-        set(own, v4::total_length, v4::bytes + behind);
-        set(own, v4::dont_fragment, 1);
-        set(own, v4::time_to_live, peer.hop_limit);
-        set(own, v4::protocol, udp);
-        // The last bytes of a mapped address.
-        std::ranges::copy(std::span{source.gid}.last(4), part(own, v4::source).begin());
-        std::ranges::copy(std::span{peer.gid}.last(4), part(own, v4::destination).begin());
-        add_checksum(own);
+    hca::Grh header = make_grh(peer, source.gid, bytes, immediate);
+    if (kind_of(source) == RoceHeaderKind::grh)
+        return header;
+    const std::uint64_t behind = layouts::get(header, v6::payload_length) + udp_bytes;
+    if (kind_of(source) == RoceHeaderKind::ipv6) {
+        set(header, v6::payload_length, behind);
+        set(header, v6::next_header, udp);
         return header;
     }
-    const std::span<std::byte> own{header};
-    set(own, v6::version, 6);
-    set(own, v6::traffic_class, peer.traffic_class);
-    set(own, v6::flow_label, peer.flow_label);
-    set(own, v6::payload_length, behind);
-    set(own, v6::next_header, kind == RoceHeaderKind::grh ? base_transport_header : udp);
-    set(own, v6::hop_limit, peer.hop_limit);
-    std::ranges::copy(source.gid, part(own, v6::source).begin());
-    std::ranges::copy(peer.gid, part(own, v6::destination).begin());
+    header = {};
+    const auto own = std::span{header}.subspan(v4::begin, v4::bytes);
+    set(own, v4::version, 4);
+    set(own, v4::words, v4::bytes / 4);
+    set(own, v4::service, peer.traffic_class);
+    set(own, v4::total_length, v4::bytes + behind);
+    set(own, v4::dont_fragment, 1);
+    set(own, v4::time_to_live, peer.hop_limit);
+    set(own, v4::protocol, udp);
+    // The last bytes of a mapped address.
+    std::ranges::copy(std::span{source.gid}.last(4), part(own, v4::source).begin());
+    std::ranges::copy(std::span{peer.gid}.last(4), part(own, v4::destination).begin());
+    add_checksum(own);
     return header;
 }
 

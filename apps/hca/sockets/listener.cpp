@@ -47,9 +47,9 @@ sockaddr_un address_of(const std::string& path)
     return address;
 }
 
-FileDescriptor make_socket(const std::string& path, int flags)
+FileDescriptor make_socket(const std::string& path, int type)
 {
-    FileDescriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)};
+    FileDescriptor socket{::socket(AF_UNIX, SOCK_CLOEXEC | type, 0)};
     if (!socket.valid())
         fail(path, "socket");
     return socket;
@@ -74,7 +74,7 @@ FileDescriptor hold_folder(const std::string& path)
     return held;
 }
 
-void remove_what_is_left(const std::string& path, const sockaddr_un& address)
+void remove_what_is_left(const std::string& path, int type, const sockaddr_un& address)
 {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -86,7 +86,7 @@ void remove_what_is_left(const std::string& path, const sockaddr_un& address)
         refuse(path, Trouble::busy, EEXIST, "something that is no socket is there",
                "give another path, or remove it");
     // Not blocking: whoever listens there may have no room for another client.
-    const FileDescriptor probe = make_socket(path, SOCK_NONBLOCK);
+    const FileDescriptor probe = make_socket(path, type | SOCK_NONBLOCK);
     if (connect_to(probe, address) != ECONNREFUSED)
         refuse(path, Trouble::busy, EADDRINUSE, "a process listens there", "give another path, or end that process");
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -95,12 +95,12 @@ void remove_what_is_left(const std::string& path, const sockaddr_un& address)
 
 } // namespace
 
-Listener::Listener(std::string path) : path_{std::move(path)}
+Listener::Listener(std::string path, int type) : path_{std::move(path)}
 {
     const sockaddr_un address = address_of(path_);
-    socket_ = make_socket(path_, SOCK_NONBLOCK);
+    socket_ = make_socket(path_, type | SOCK_NONBLOCK);
     const FileDescriptor held = hold_folder(path_);
-    remove_what_is_left(path_, address);
+    remove_what_is_left(path_, type, address);
     if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
         fail(path_, "bind");
     struct stat status {};
@@ -143,10 +143,10 @@ std::optional<FileDescriptor> Listener::accept(const Stop& stop) const
     return std::nullopt;
 }
 
-FileDescriptor connect(const std::string& path)
+FileDescriptor connect(const std::string& path, int type)
 {
     const sockaddr_un address = address_of(path);
-    FileDescriptor socket = make_socket(path, 0);
+    FileDescriptor socket = make_socket(path, type);
     if (const int error = connect_to(socket, address); error != 0)
         throw Error{error,
                     {.trouble = Trouble::peer,

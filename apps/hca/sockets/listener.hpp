@@ -11,14 +11,16 @@
 #include <optional>
 #include <string>
 
+#include <sys/socket.h>
+
 namespace mrz::sockets {
 
 //! Listens as long as it lives, and takes its path away at the end.
 class Listener {
   public:
     //! What a killed process left at the path is replaced. Throws Error: EADDRINUSE (a process listens there), EEXIST
-    //! (something else is there), EINVAL (a path too long), or what the system said.
-    explicit Listener(std::string path);
+    //! (something else is there), EINVAL (a path too long), or what the system said. \p type is that of socket(2).
+    explicit Listener(std::string path, int type = SOCK_STREAM);
     ~Listener();
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
@@ -26,6 +28,8 @@ class Listener {
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     //! The next client, whose descriptor does not block; none if \p stop was set.
     [[nodiscard]] std::optional<FileDescriptor> accept(const Stop& stop) const;
+    //! Readable when there is a client.
+    [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
 
   private:
     std::string path_;
@@ -34,7 +38,8 @@ class Listener {
     std::uint64_t inode_ = 0;
 };
 
-//! A connection to whoever listens at the path. Throws Error (peer).
-[[nodiscard]] FileDescriptor connect(const std::string& path);
+//! A connection to whoever listens at the path. Throws Error (peer). \p type is that of socket(2), SOCK_NONBLOCK
+//! included: then it does not wait where others do already (EAGAIN).
+[[nodiscard]] FileDescriptor connect(const std::string& path, int type = SOCK_STREAM);
 
 } // namespace mrz::sockets

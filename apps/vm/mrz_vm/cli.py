@@ -90,7 +90,10 @@ def parser(version):
                          default=(), help="set aside at boot: 2M=512,1G=1 or 2M=256@0,2M=256@1")
     machine.add_argument("--iommu", action="store_true", help="an Intel IOMMU, and a network port behind it")
     machine.add_argument("--hca", metavar="OPTION[=VALUE],...", nargs="?", const="", action="append", default=[],
-                         type=of_quantity(hca.wish), help="an adapter that mrz-hca is, mlx5_0, with options of its")
+                         type=of_quantity(hca.wish), help="an adapter that mrz-hca is, mlx5_0, with options of its; the next is mlx5_1, linked with "
+                                                  "it; link=PATH links it with another guest's")
+    machine.add_argument("--cable", metavar="PATH:END", type=of_quantity(quantities.cable),
+                         help="a network link to the guest that is at the other end, 1 or 2: 10.2.0.1 and 10.2.0.2")
     machine.add_argument("--vfio-user", metavar="SOCKET", action="append", default=[],
                          help="a PCI device that another process offers there")
     machine.add_argument("--append", metavar="WORDS", default="", help="more of the kernel's command line")
@@ -154,7 +157,7 @@ def run_program(options):
     guest = Guest(kernel=options.kernel, memory=options.memory, cpus=options.cpus, nodes=options.nodes,
                   hugepages=options.hugepages, iommu=options.iommu, rdma=options.rdma, netns=options.netns,
                   modules=modules, append=options.append, vfio_user=tuple(options.vfio_user),
-                  adapters=len(options.hca))
+                  adapters=len(options.hca), cable=options.cable)
     guest.check()
     folder = pathlib.Path.cwd()
     refuse_hidden(folder, "the working folder")

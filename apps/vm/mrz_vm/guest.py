@@ -4,7 +4,7 @@
 import dataclasses
 
 from mrz_vm.outcome import Failure
-from mrz_vm.quantities import Hugepages, size_text
+from mrz_vm.quantities import Cable, Hugepages, size_text
 
 # What the kernel, the program and what it writes outside of its output folders have to live in.
 LEAST_ORDINARY_MEMORY = 512 << 20
@@ -24,6 +24,7 @@ class Guest:
     append: str = ""
     vfio_user: tuple[str, ...] = ()  # Sockets of processes that offer a device.
     adapters: int = 0  # Of mrz-hca.
+    cable: Cable | None = None
 
     @property
     def has_devices_of_others(self):

@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import pathlib
 import re
@@ -46,14 +47,32 @@ def wish(text):
             own[name] = value
         else:
             options += [f"--{name}={value}"] if equals else [f"--{name}"]
+    # Those of one guest get names that differ; what others are named nobody knows.
+    if given(options, "link") and not given(options, "name"):
+        raise ValueError(f"'{text}' links devices of several runs, which need different names: add name=NAME")
     return Wish(tuple(options), pathlib.Path(own["log"]).absolute() if "log" in own else None, own.get("program"))
+
+
+def given(options, name):
+    return any(option.startswith(f"--{name}=") for option in options)
 
 
 def named(wished, number):
     """So that an adapter has the same addresses in each run: by itself it makes them of its socket's path."""
-    if any(option.startswith("--name=") for option in wished.options):
+    if given(wished.options, "name"):
         return wished
     return dataclasses.replace(wished, options=(f"--name={NAME}{number}", *wished.options))
+
+
+def linked(wishes, folder):
+    """Each adapter with each other, over sockets in `folder`: they are one subnet. Ethernet has no such links."""
+    wishes = list(wishes)
+    ports = [number for number, wished in enumerate(wishes) if "--link-type=ethernet" not in wished.options]
+    for pair in itertools.combinations(ports, 2):
+        link = f"--link={folder / 'link{}-{}'.format(*pair)}"
+        for number in pair:
+            wishes[number] = dataclasses.replace(wishes[number], options=(*wishes[number].options, link))
+    return wishes
 
 
 def program_beside(launcher):
@@ -133,7 +152,7 @@ def adapters(wishes, folder, launcher):
     given what they said last."""
     running = []
     try:
-        for number, wished in enumerate(wishes):
+        for number, wished in enumerate(linked(wishes, folder)):
             wished = named(wished, number)
             log = wished.log or folder / f"hca{number}.log"
             running.append(Adapter(wished, wished.program or program_beside(launcher), folder / f"hca{number}", log))

@@ -42,6 +42,8 @@ def set_up(guest, job, modules, siw=None):
         lines += [f"set_up_{guest.rdma}"]
     if guest.adapters:
         lines += [f"set_up_adapters {guest.adapters}"]
+    if guest.cable:
+        lines += [f"set_up_cable {guest.cable.mac} 10.2.0.{guest.cable.end}"]
     if guest.netns:
         lines += ["set_up_namespaces"]
     function = "".join(f"    {line}\n" for line in lines or [":"])

@@ -104,6 +104,11 @@ def command(guest, files, outputs, accelerator):
         # A port whose DMA the IOMMU translates, at 0000:00:10.0. There is nothing behind it.
         line += ["-netdev", "hubport,id=net0,hubid=0",
                  "-device", "virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on"]
+    if guest.cable:
+        # Datagrams, so that neither guest has to be there first.
+        near, far = (escaped(guest.cable.socket(end)) for end in (guest.cable.end, 3 - guest.cable.end))
+        line += ["-netdev", f"dgram,id=cable,local.type=unix,local.path={near},remote.type=unix,remote.path={far}",
+                 "-device", f"virtio-net-pci,netdev=cable,mac={guest.cable.mac}"]
     for number, socket in enumerate(files.devices):
         line += device_of_another(number, socket)
     return line

@@ -37,6 +37,29 @@ class Hugepages:
         return self.count * PAGE_SIZES[self.page]
 
 
+@dataclasses.dataclass(frozen=True)
+class Cable:
+    """One end of a network link between two guests."""
+
+    path: str  # Of sockets: with ".1" and ".2" behind it.
+    end: int
+
+    def socket(self, end):
+        return f"{self.path}.{end}"
+
+    @property
+    def mac(self):
+        return f"52:54:00:00:02:0{self.end}"
+
+
+def cable(text):
+    """"PATH:1" or "PATH:2". Raises ValueError."""
+    path, _, end = text.rpartition(":")
+    if not path or end not in ("1", "2"):
+        raise ValueError(f"'{text}' is not PATH:END, with an END of 1 or 2")
+    return Cable(path, int(end))
+
+
 def hugepages(text):
     """"2M=512,1G=2" or "2M=256@0,2M=256@1". Raises ValueError."""
     found = []

@@ -18,9 +18,16 @@ class Wishes(unittest.TestCase):
         self.assertEqual(hca.wish("name="), hca.Wish(("--name=",)))
 
     def test_that_are_none_are_refused(self):
-        for text in ("--flag", "a,", "=b", "A=b", "socket=/tmp/s", "log", "log=a,log=b", "program="):
+        for text in ("--flag", "a,", "=b", "A=b", "socket=/tmp/s", "log", "log=a,log=b", "program=", "link=/tmp/l"):
             with self.assertRaises(ValueError, msg=text):
                 hca.wish(text)
+
+    def test_of_one_run_are_linked_each_with_each_other(self):
+        wishes = [hca.Wish(("--name=a",)), hca.Wish(), hca.Wish(("--link-type=ethernet",)), hca.wish("name=d,link=/l")]
+        self.assertEqual([wished.options for wished in hca.linked(wishes, pathlib.Path("/run"))],
+                         [("--name=a", "--link=/run/link0-1", "--link=/run/link0-3"),
+                          ("--link=/run/link0-1", "--link=/run/link1-3"), ("--link-type=ethernet",),
+                          ("--name=d", "--link=/l", "--link=/run/link0-3", "--link=/run/link1-3")])
 
 
 class Program(unittest.TestCase):
@@ -70,8 +77,9 @@ class Adapters(unittest.TestCase):
         with hca.adapters(wishes, self.folder, "/nowhere/mrz-vm") as running:
             self.assertEqual(len({adapter.socket for adapter in running}), 2)
             self.assertFalse(any(adapter.ended() for adapter in running))
-            self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), "['--name=a']\n")
-            self.assertEqual((self.folder / "log2").read_text(encoding="utf-8"), "['--name=mrz-hca1', '--b']\n")
+            link = f"'--link={self.folder}/link0-1'"
+            self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), f"['--name=a', {link}]\n")
+            self.assertEqual((self.folder / "log2").read_text(encoding="utf-8"), f"['--name=mrz-hca1', '--b', {link}]\n")
         self.assertTrue(all(adapter.ended() for adapter in running))
         with self.assertRaises(OSError):
             os.fstat(running[0].descriptor)

@@ -6,7 +6,7 @@ import unittest
 
 from mrz_vm import machine
 from mrz_vm.guest import Guest
-from mrz_vm.quantities import hugepages
+from mrz_vm.quantities import cable, hugepages
 
 FILES = machine.Files(("qemu", "-L", "data"), pathlib.Path("/cache/vmlinux"), pathlib.Path("/run/initramfs"),
                       pathlib.Path("/run/a,b/console"), 5, 6, 7)
@@ -62,6 +62,12 @@ class Command(unittest.TestCase):
         self.assertIn("virtio-net-pci,netdev=net0,addr=0x10,iommu_platform=on,disable-legacy=on", devices)
         self.assertIn("intel_iommu=on", values(line(iommu=True), "-append")[0].split())
         self.assertIn("kernel-irqchip=split", values(line(iommu=True, accelerator="kvm"), "-machine")[0])
+
+    def test_a_cable_has_an_end_at_each_of_two_guests(self):
+        command = line(cable=cable("/tmp/a,b:1"))
+        self.assertIn("dgram,id=cable,local.type=unix,local.path=/tmp/a,,b.1,remote.type=unix,remote.path=/tmp/a,,b.2",
+                      values(command, "-netdev"))
+        self.assertIn("virtio-net-pci,netdev=cable,mac=52:54:00:00:02:01", values(command, "-device"))
 
     def test_hugepages_are_the_kernels_to_set_aside(self):
         words = values(line(hugepages=hugepages("2M=8@0,2M=9@1,1G=2"), append="one two"), "-append")[0].split()

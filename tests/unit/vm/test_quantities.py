@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import unittest
 
-from mrz_vm.quantities import Hugepages, hugepages, size, size_text
+from mrz_vm.quantities import Cable, Hugepages, cable, hugepages, size, size_text
 
 
 class Sizes(unittest.TestCase):
@@ -30,3 +30,12 @@ class Pages(unittest.TestCase):
         for text in ("", "2M", "4M=1", "2M=-1", "2M=1@", "2M=1,2M=2", "2M=1@0,2M=2@0", "2M=1,2M=1@0", "2M=1,"):
             with self.assertRaises(ValueError, msg=text):
                 hugepages(text)
+
+
+class Cables(unittest.TestCase):
+    def test_have_two_ends(self):
+        self.assertEqual(cable("/tmp/a:b:2"), Cable("/tmp/a:b", 2))
+        self.assertNotEqual(cable("a:1").mac, cable("a:2").mac)
+        for text in ("", "a", ":1", "a:", "a:0", "a:3", "a:12"):
+            with self.assertRaises(ValueError, msg=text):
+                cable(text)

@@ -52,6 +52,20 @@ set_up_adapters() {
     done
 }
 
+# set_up_cable MAC ADDRESS: the network link to another guest.
+set_up_cable() {
+    load virtio_net
+    for port in /sys/class/net/*; do
+        read -r mac <"$port/address"
+        if [ "$mac" = "$1" ]; then
+            must $ip address add "$2/24" dev "${port##*/}"
+            must $ip link set "${port##*/}" up
+            return
+        fi
+    done
+    fail "the cable is not there"
+}
+
 # Network namespaces mrz0 and mrz1, joined by a link, with the addresses 10.1.0.1 and 10.1.0.2.
 set_up_namespaces() {
     load veth

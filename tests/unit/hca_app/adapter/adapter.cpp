@@ -98,6 +98,7 @@ TEST_F(AdapterTest, ShowsWhatThereIs)
     EXPECT_EQ(ask(R"({"get": "caches"})")["mpt"]["hits"], 0);
     EXPECT_EQ(ask(R"({"get": "memory"})")["ranges"], 0);
     EXPECT_EQ(ask(R"({"get": "keys"})")["keys"].size(), 0u);
+    EXPECT_EQ(ask(R"({"get": "links"})"), Json::array());
     EXPECT_EQ(ask(R"({"set": "command-fault", "opcode": 512, "times": 1})"), true);
     EXPECT_TRUE(ask(R"({"set": "command-fault", "opcode": 65536})").contains("error"));
     EXPECT_TRUE(ask(R"({"set": "command-fault"})").contains("error"));

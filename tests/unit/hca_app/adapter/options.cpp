@@ -59,6 +59,17 @@ TEST(HcaOptions, DevicesOfTwoNamesDiffer)
     }
 }
 
+TEST(HcaOptions, SayWhomTheDeviceMeets)
+{
+    const auto linked = parse({"--socket=s", "--link", "a", "--link=b", "--lid=77"}).serve;
+    ASSERT_TRUE(linked);
+    EXPECT_THAT(linked->adapter.links, testing::ElementsAre("a", "b"));
+    EXPECT_EQ(linked->adapter.settings.lid, 77);
+    EXPECT_EQ(refused({"--socket=s", "--link=a", "--link-type=ethernet"}), EINVAL);
+    EXPECT_EQ(refused({"--socket=s", "--lid=0"}), EINVAL);
+    EXPECT_EQ(refused({"--socket=s", "--lid=0xc000"}), EINVAL);
+}
+
 TEST(HcaOptions, AskADevice)
 {
     const auto ask = parse({"control", "/run/c", "get", "keys", "most=3"}).ask;

@@ -324,8 +324,12 @@ class DataPathTest : public ::testing::Test {
                 .event_queues = event_queues,
                 .change_key = [this](const firmware::KeyChange& change) { change_key(change); },
                 .inbox = inbox,
-                .router = {},
+                .router =
+                    [this](const PeerAddress& peer) {
+                        return router ? router(peer) : Route{true, {}};
+                    },
                 .lid = 7,
+                .gid = {std::byte{0xfe}, std::byte{0x80}},
                 .now = [this] { return now; }}},
           eq{memory, interrupts, event_queues, 1, 6, every_event}, pd{engine.alloc_pd()}
     {
@@ -370,13 +374,15 @@ class DataPathTest : public ::testing::Test {
         return engine.create_mkey(spec).value;
     }
     //! Both know of each other.
-    void connect(std::uint32_t qpn, std::uint32_t peer, std::uint8_t rnr_retry = 7)
+    void connect(std::uint32_t qpn, std::uint32_t peer, std::uint8_t rnr_retry = 7,
+                 const std::shared_ptr<hca::Link>& link = {})
     {
         hca::QpAttributes init;
         init.access = hca::KeyRights::remote_read | hca::KeyRights::remote_write | hca::KeyRights::remote_atomic;
         path.modify_qp(qpn, hca::QpState::init, init);
         hca::QpAttributes rtr;
         rtr.path_mtu = 4096;
+        rtr.link = link;
         rtr.destination_qpn = peer;
         rtr.receive_psn = 0;
         rtr.max_dest_rd_atomic = 16;
@@ -430,6 +436,7 @@ class DataPathTest : public ::testing::Test {
     CountedInterrupts interrupts;
     EventQueues event_queues;
     Inbox inbox;
+    Router router;
     Clock::time_point now{std::chrono::hours{1}};
     hca::Hca engine;
     DataPath path;
