@@ -137,7 +137,7 @@ TEST_F(Ways, TablesOfQueuesHaveTheSizeThatTheySay)
 {
     const std::uint32_t rq = make_rq();
     EXPECT_EQ(run(rqt_input(0, 1, {rq})).status, Status::bad_param);
-    EXPECT_EQ(run(rqt_input(129, 1, {rq})).status, Status::bad_param);
+    EXPECT_EQ(run(rqt_input(257, 1, {rq})).status, Status::bad_param);
     EXPECT_EQ(run(rqt_input(1, 2, {rq, rq})).status, Status::bad_param);
     EXPECT_EQ(run(rqt_input(4, 0, {})).status, Status::bad_param);
     EXPECT_EQ(run(rqt_input(4, 3, {rq, rq})).status, Status::bad_inp_len);
