@@ -4,6 +4,7 @@
 #include "adapter_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace mrz {
@@ -26,6 +27,18 @@ pci::Function function_of(const firmware::Settings& settings)
             .vectors = settings.vectors,
             .msix_table = msix_table,
             .msix_pending = msix_pending};
+}
+
+// Over Ethernet a peer is where its address is, which has to be one of the port's own: there is no wire.
+queues::Router roce_router(const firmware::RoceAddresses& addresses)
+{
+    return [&addresses](const queues::PeerAddress& peer) {
+        const auto source = addresses.find(peer.source);
+        queues::Route route;
+        route.reachable = source && addresses.takes(*source, peer.gid, peer.mac);
+        route.source = source;
+        return route;
+    };
 }
 
 hca::HcaOptions engine_options(hca::HcaOptions options, queues::Inbox& inbox)
@@ -51,22 +64,34 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
              .event_queues = event_queues_,
              .change_key = [this](const firmware::KeyChange& change) { firmware_.keys().change(change); },
              .inbox = inbox_,
-             // Ethernet ports have no LIDs, and no links either.
              .router = options.settings.link == firmware::LinkType::infiniband
                            ? [this](const queues::PeerAddress& peer) { return fabric_.route(peer); }
-                           : queues::Router{},
+                           : roce_router(firmware_.roce_addresses()),
              .lid = options.settings.lid,
-             .gid = gid_of(address_of(options.settings))}},
+             .gid = gid_of(address_of(options.settings)),
+             .ethernet = options.settings.link == firmware::LinkType::ethernet}},
       event_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       completion_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
       shared_receive_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
-      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}}, thread_{path_, &fabric_},
-      config_{function_of(options.settings)}
+      queue_pair_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      send_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      receive_queue_commands_{{firmware_.context(), path_, event_queues_, interrupts}},
+      flow_tables_{firmware_.context()}, thread_{path_, &fabric_}, config_{function_of(options.settings)}
 {
     event_queue_commands_.add_to(firmware_.commands());
     completion_queue_commands_.add_to(firmware_.commands());
     shared_receive_commands_.add_to(firmware_.commands());
     queue_pair_commands_.add_to(firmware_.commands());
+    if (options.settings.link == firmware::LinkType::ethernet) {
+        send_queue_commands_.add_to(firmware_.commands());
+        receive_queue_commands_.add_to(firmware_.commands());
+        ethernet::add_queue_tables(firmware_.commands(), firmware_.context());
+        ethernet::add_ways_to_send(firmware_.commands(), firmware_.context());
+        ethernet::add_ways_to_receive(firmware_.commands(), firmware_.context());
+        flow_tables_.add_to(firmware_.commands());
+    }
+    firmware_.set_port_hooks({.changed = [this](bool up) { tell_of_port(up); },
+                              .packets_dropped = [this] { return path_.packets_dropped(); }});
     firmware_.start(&command_events_);
 }
 
@@ -74,6 +99,14 @@ Adapter::~Adapter()
 {
     // Objects of commands hold queues: they go while there still are some.
     firmware_.reset();
+}
+
+void Adapter::tell_of_port(bool up)
+{
+    std::array<std::byte, layouts::eqe_port_state::bytes> data{};
+    layouts::set(data, layouts::eqe_port_state::port, 1U << 4);
+    event_queues_.post(layouts::EventType::port_change, up ? layouts::port_change_active : layouts::port_change_down,
+                       data);
 }
 
 void Adapter::exclusively(const std::function<void()>& change)

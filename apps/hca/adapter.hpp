@@ -6,6 +6,8 @@
 #include "command_events.hpp"
 #include "control/commands.hpp"
 #include "dma/memory.hpp"
+#include "ethernet/commands.hpp"
+#include "ethernet/flow_tables.hpp"
 #include "fabric/fabric.hpp"
 #include "firmware/firmware.hpp"
 #include "pci/config_space.hpp"
@@ -55,6 +57,7 @@ class Adapter final : public vfio_user::Device {
   private:
     void ring(std::uint64_t offset, std::span<const std::byte> bytes);
     void remove();
+    void tell_of_port(bool up);
     [[nodiscard]] control::Json state();
 
     std::mutex mutex_;
@@ -72,6 +75,9 @@ class Adapter final : public vfio_user::Device {
     queues::CompletionQueueCommands completion_queue_commands_;
     queues::SharedReceiveCommands shared_receive_commands_;
     queues::QueuePairCommands queue_pair_commands_;
+    ethernet::SendQueueCommands send_queue_commands_;
+    ethernet::ReceiveQueueCommands receive_queue_commands_;
+    ethernet::FlowTables flow_tables_;
     queues::DataThread thread_;
     pci::ConfigSpace config_;
 };

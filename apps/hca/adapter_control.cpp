@@ -56,7 +56,11 @@ void Adapter::add_to(control::Commands& commands)
     commands.add(Verb::get, "state", "how far the driver has come, and how many objects of each kind there are",
                  [this](const Json&) { return state(); });
     commands.add(Verb::get, "counters", "operations that were done, failures, and what there is now",
-                 [this](const Json&) { return show(engine_.counters()); });
+                 [this](const Json&) {
+                     Json shown = show(engine_.counters());
+                     shown["packets_dropped"] = path_.packets_dropped();
+                     return shown;
+                 });
     commands.add(Verb::get, "caches", "hits and misses of the caches of keys (mpt) and translations (mtt)",
                  [this](const Json&) { return show_caches(engine_.options(), engine_.counters()); });
     commands.add(Verb::get, "memory", "how much of the guest's memory is mapped", [this](const Json&) {

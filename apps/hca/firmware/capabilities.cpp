@@ -35,7 +35,7 @@ std::vector<Capability> general(const Settings& settings, const hca::HcaOptions&
     using namespace layouts::cmd_hca_cap;
     const bool ethernet = settings.link == LinkType::ethernet;
     const unsigned qps = log_of(engine.max_qps);
-    return {
+    std::vector<Capability> capabilities{
         // What there may be of each.
         MRZ_FIXED(log_max_pd, log_of(engine.max_pds)),
         MRZ_FIXED(log_max_mkey, log_of(engine.keys.keys)),
@@ -100,6 +100,59 @@ std::vector<Capability> general(const Settings& settings, const hca::HcaOptions&
         MRZ_FIXED(driver_version, 1),
         MRZ_FIXED(release_all_pages, 1),
     };
+    if (ethernet)
+        capabilities.insert(
+            capabilities.end(),
+            {
+                MRZ_FIXED(eth_net_offloads, 1),
+                MRZ_FIXED(nic_flow_table, 1),
+                MRZ_FIXED(log_max_sq, settings.log_max_packet_queues),
+                MRZ_FIXED(log_max_rq, settings.log_max_packet_queues),
+                MRZ_FIXED(log_max_tis, settings.log_max_packet_queues),
+                MRZ_FIXED(log_max_tir, settings.log_max_packet_queues),
+                MRZ_FIXED(log_max_rqt, settings.log_max_packet_queues),
+                MRZ_FIXED(log_max_rqt_size, settings.log_max_rqt_entries),
+                // The driver writes back how many of its own addresses it wants to have.
+                MRZ_CHOSEN(log_max_current_uc_list, settings.log_max_addresses, settings.log_max_addresses),
+                MRZ_FIXED(log_max_current_mc_list, settings.log_max_addresses),
+                MRZ_FIXED(log_max_vlan_list, settings.log_max_addresses),
+            });
+    return capabilities;
+}
+
+// What Linux's mlx5e demands before it makes a network device (dev.c, mlx5_eth_supported): of packets themselves
+// there are none yet, so that no checksum is ever asked for.
+std::vector<Capability> ethernet_group(const Settings& settings)
+{
+    using namespace layouts::per_protocol_networking_offload_caps;
+    return {
+        MRZ_FIXED(csum_cap, 1),
+        MRZ_FIXED(vlan_cap, 1),
+        MRZ_FIXED(self_lb_en_modifiable, 1),
+        MRZ_FIXED(max_lso_cap, 18),
+        MRZ_FIXED(wqe_inline_mode, 2), // no headers need be inline
+        MRZ_FIXED(rss_ind_tbl_cap, settings.log_max_rqt_entries),
+    };
+}
+
+// Without flow_modify_en the driver does not offer its users rules of their own.
+std::vector<Capability> flow_table_group(const Settings& settings)
+{
+    using namespace layouts::flow_table_prop_layout;
+    std::vector<Capability> capabilities{
+        MRZ_FIXED(ft_support, 1),
+        MRZ_FIXED(modify_root, 1),
+        MRZ_FIXED(identified_miss_table_mode, 1),
+        MRZ_FIXED(flow_table_modify, 1),
+        MRZ_FIXED(log_max_ft_size, settings.log_max_flow_table_entries),
+        MRZ_FIXED(max_ft_level, settings.most_flow_table_level),
+        MRZ_FIXED(log_max_ft_num, settings.log_max_flow_tables),
+        MRZ_FIXED(log_max_destination, settings.log_max_flow_destinations),
+        MRZ_FIXED(log_max_flow, settings.log_max_flow_table_entries),
+    };
+    for (Capability& capability : capabilities)
+        capability.field = inside(layouts::flow_table_nic_cap::flow_table_properties_nic_receive, capability.field);
+    return capabilities;
 }
 
 std::vector<Capability> atomic_group()
@@ -135,8 +188,11 @@ Capabilities::Capabilities(const Context& context)
 {
     advertised_.emplace(CapabilityGroup::general, general(context.settings, context.engine.options()));
     advertised_.emplace(CapabilityGroup::atomic, atomic_group());
-    if (context.settings.link == LinkType::ethernet)
+    if (context.settings.link == LinkType::ethernet) {
+        advertised_.emplace(CapabilityGroup::ethernet, ethernet_group(context.settings));
         advertised_.emplace(CapabilityGroup::roce, roce_group());
+        advertised_.emplace(CapabilityGroup::flow_table, flow_table_group(context.settings));
+    }
     reset();
 }
 

@@ -16,7 +16,7 @@
 namespace mrz::firmware {
 
 //! Groups; numbers are those of enum mlx5_cap_type in Linux's include/linux/mlx5/device.h.
-enum class CapabilityGroup : std::uint16_t { general = 0, atomic = 3, roce = 4 };
+enum class CapabilityGroup : std::uint16_t { general = 0, ethernet = 1, atomic = 3, roce = 4, flow_table = 7 };
 
 //! One thing that is advertised. A driver may set a field that is `chosen`, to at most that value.
 struct Capability {

@@ -46,6 +46,9 @@ class Firmware {
     [[nodiscard]] Capabilities& capabilities() noexcept { return capabilities_; }
     [[nodiscard]] MemoryKeys& keys() noexcept { return keys_; }
     [[nodiscard]] const PortState& port() const noexcept { return port_.state(); }
+    [[nodiscard]] const RoceAddresses& roce_addresses() const noexcept { return port_.roce_addresses(); }
+    //! Before start().
+    void set_port_hooks(PortHooks hooks) { port_.set_hooks(std::move(hooks)); }
     [[nodiscard]] const Life& life() const noexcept { return life_; }
 
     //! From here on commands are carried out. \p events may be null, and outlives the firmware.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The port as Ethernet has it, and the addresses that RoCE uses.
+// The port as Ethernet has it.
 #include "firmware/port.hpp"
 
 #include "layouts/vport.hpp"
@@ -48,7 +48,7 @@ std::vector<std::uint64_t> read_list(std::span<const std::byte> from, std::uint6
     return list;
 }
 
-void modify_context(const Command& command, PortState& state)
+void modify_context(const Command& command, const Settings& settings, PortState& state)
 {
     namespace in = layouts::modify_nic_vport_context_in;
     namespace select = layouts::modify_nic_vport_field_select;
@@ -60,8 +60,10 @@ void modify_context(const Command& command, PortState& state)
         const std::uint64_t type = get(wanted, vport::allowed_list_type);
         if (type >= list_types)
             throw Refusal{Status::bad_param, "there are no lists of type " + std::to_string(type)};
-        state.addresses.at(type) =
-            read_list(part(wanted, vport::current_uc_mac_address), get(wanted, vport::allowed_list_size));
+        const std::uint64_t count = get(wanted, vport::allowed_list_size);
+        if (count > 1U << settings.log_max_addresses)
+            throw Refusal{Status::lim, "a list of " + std::to_string(count) + " addresses"};
+        state.addresses.at(type) = read_list(part(wanted, vport::current_uc_mac_address), count);
     }
     const auto take = [&](layouts::Field chosen, std::initializer_list<layouts::Field> fields) {
         if (!layouts::is_set(selected, chosen))
@@ -87,20 +89,28 @@ void query_state(const Command& command, const PortState& state)
 {
     namespace in = layouts::query_vport_state_in;
     require_own_vport(command.in, in::other_vport, in::vport_number);
+    if (command.op_mod != 0)
+        throw Refusal{Status::bad_param, "there is neither an embedded switch nor an uplink of one"};
     set(command.out, layouts::query_vport_state_out::admin_state, state.up ? 1U : 0U);
     set(command.out, layouts::query_vport_state_out::state, state.up ? 1U : 0U);
 }
 
-std::array<std::byte, 32>& roce_address(PortState& state, std::uint64_t index)
+// Nothing has ever come, and what was to be sent was dropped.
+void query_counters(const Command& command, const PortHooks& hooks)
 {
-    if (index >= state.roce_addresses.size())
-        throw Refusal{Status::ix, "there is no RoCE address " + std::to_string(index)};
-    return state.roce_addresses[index];
+    namespace in = layouts::query_vport_counter_in;
+    namespace out = layouts::query_vport_counter_out;
+    require_own_vport(command.in, in::other_vport, in::vport_number);
+    require_port(get(command.in, in::port_num));
+    if (layouts::is_set(command.in, in::clear))
+        throw Refusal{Status::bad_param, "a port's counters are not cleared"};
+    set(part(command.out, out::transmit_errors), layouts::traffic_counter::packets,
+        hooks.packets_dropped ? hooks.packets_dropped() : 0);
 }
 
 } // namespace
 
-void add_nic_vport(Commands& commands, const Context&, PortState& state)
+void add_nic_vport(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks)
 {
     namespace l = layouts;
     commands.add({0x754, "QUERY_NIC_VPORT_CONTEXT", 16,
@@ -108,18 +118,10 @@ void add_nic_vport(Commands& commands, const Context&, PortState& state)
                   [&](const Command& command) { query_context(command, state); }});
     commands.add({0x755, "MODIFY_NIC_VPORT_CONTEXT",
                   l::modify_nic_vport_context_in::nic_vport_context.offset + l::nic_vport_context::bytes, 16,
-                  [&](const Command& command) { modify_context(command, state); }});
+                  [&](const Command& command) { modify_context(command, context.settings, state); }});
     commands.add({0x750, "QUERY_VPORT_STATE", 16, 16, [&](const Command& command) { query_state(command, state); }});
-    commands.add({0x761, "SET_ROCE_ADDRESS", l::set_roce_address_in::bytes, 16, [&](const Command& command) {
-                      auto& address =
-                          roce_address(state, get(command.in, l::set_roce_address_in::roce_address_index));
-                      std::ranges::copy(part(command.in, l::set_roce_address_in::roce_address), address.begin());
-                  }});
-    commands.add({0x760, "QUERY_ROCE_ADDRESS", 16, l::query_roce_address_out::bytes, [&](const Command& command) {
-                      const auto& address =
-                          roce_address(state, get(command.in, l::query_roce_address_in::roce_address_index));
-                      std::ranges::copy(address, part(command.out, l::query_roce_address_out::roce_address).begin());
-                  }});
+    commands.add({0x770, "QUERY_VPORT_COUNTER", l::query_vport_counter_in::bytes, l::query_vport_counter_out::bytes,
+                  [&](const Command& command) { query_counters(command, hooks); }});
 }
 
 } // namespace mrz::firmware

@@ -43,6 +43,20 @@ std::string_view to_string(Kind kind) noexcept
         return "queue pair";
     case Kind::srq:
         return "shared receive queue";
+    case Kind::sq:
+        return "send queue of packets";
+    case Kind::rq:
+        return "receive queue of packets";
+    case Kind::tis:
+        return "way to send packets (TIS)";
+    case Kind::tir:
+        return "way of received packets (TIR)";
+    case Kind::rqt:
+        return "table of receive queues";
+    case Kind::flow_table:
+        return "flow table";
+    case Kind::flow_group:
+        return "flow group";
     }
     return "object";
 }
@@ -117,8 +131,9 @@ void Objects::destroy(Kind kind, std::uint32_t number, std::uint16_t uid)
 
 std::size_t Objects::destroy_all_of(std::uint16_t uid)
 {
-    // The newest first, so that users go before what they use. What somebody else's object uses stays; that could
-    // only be the kernel's, which has not taken it back.
+    // The newest first, so that most users go before what they use; what was changed to use something newer takes
+    // another round. What somebody else's object uses stays; that could only be the kernel's, which has not taken it
+    // back.
     std::vector<std::pair<Kind, std::uint32_t>> doomed;
     for (auto at = by_age_.rbegin(); at != by_age_.rend(); ++at) {
         const auto [kind, number] = at->second;
@@ -126,13 +141,20 @@ std::size_t Objects::destroy_all_of(std::uint16_t uid)
             doomed.push_back(at->second);
     }
     std::size_t gone = 0;
-    for (const auto& [kind, number] : doomed) {
-        try {
-            destroy(kind, number, uid);
-            ++gone;
-        } catch (const std::exception& error) {
-            log(Severity::warning, "uid " + std::to_string(uid) + " leaves something behind: " + error.what());
-        }
+    for (std::size_t before = doomed.size() + 1; !doomed.empty() && doomed.size() < before;) {
+        before = doomed.size();
+        std::string why;
+        gone += std::erase_if(doomed, [&](const std::pair<Kind, std::uint32_t>& one) {
+            try {
+                destroy(one.first, one.second, uid);
+                return true;
+            } catch (const std::exception& error) {
+                why += (why.empty() ? "" : "; ") + std::string{error.what()};
+                return false;
+            }
+        });
+        if (doomed.size() == before)
+            log(Severity::warning, "uid " + std::to_string(uid) + " leaves something behind: " + why);
     }
     return gone;
 }

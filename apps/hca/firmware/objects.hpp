@@ -29,8 +29,16 @@ enum class Kind : std::uint8_t {
     cq,
     qp,
     srq, //!< Plain, XRC, and RMP: numbers of one space.
+    // Of Ethernet packets:
+    sq,
+    rq,
+    tis,
+    tir,
+    rqt,
+    flow_table,
+    flow_group,
 };
-inline constexpr std::size_t kinds = 12;
+inline constexpr std::size_t kinds = 19;
 std::string_view to_string(Kind kind) noexcept;
 
 //! Derived classes say what an object is. They have a constant `kind`, and hold a Use of each object that they need.

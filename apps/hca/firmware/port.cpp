@@ -11,7 +11,6 @@ namespace mrz::firmware {
 
 namespace {
 
-constexpr std::size_t roce_table_size = 256;
 constexpr std::uint32_t ethernet_mtu = 1522; // 1500, and what frames have besides
 constexpr std::uint32_t most_ethernet_mtu = 9978;
 
@@ -24,7 +23,7 @@ PortState::PortState(const Settings& settings, std::uint32_t engine_mtu)
     : capabilities{capabilities_at_start}, most_mtu{settings.link == LinkType::ethernet ? most_ethernet_mtu
                                                                                         : engine_mtu},
       mtu{settings.link == LinkType::ethernet ? ethernet_mtu : engine_mtu},
-      nic_vport(layouts::nic_vport_context::bytes), roce_addresses(roce_table_size)
+      nic_vport(layouts::nic_vport_context::bytes)
 {
     constexpr std::string_view name = "mrz-hca";
     std::ranges::transform(name, node_description.begin(), [](char c) { return static_cast<std::byte>(c); });
@@ -45,18 +44,21 @@ Port::Port(const Context& context) : context_{context}, state_{context.settings,
 
 void Port::add_to(Commands& commands)
 {
-    add_port_registers(commands, context_, state_);
+    add_port_registers(commands, context_, state_, hooks_);
     add_mads(commands, context_, state_);
     add_pkeys(commands);
-    if (context_.settings.link == LinkType::infiniband)
+    if (context_.settings.link == LinkType::infiniband) {
         add_hca_vport(commands, context_, state_);
-    else
-        add_nic_vport(commands, context_, state_);
+        return;
+    }
+    add_nic_vport(commands, context_, state_, hooks_);
+    add_roce_addresses(commands, roce_);
 }
 
 void Port::reset()
 {
     state_ = PortState{context_.settings, context_.engine.options().mtu};
+    roce_.clear();
 }
 
 void require_own_vport(std::span<const std::byte> in, layouts::Field other_vport, layouts::Field vport_number)

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "firmware/context.hpp"
+#include "firmware/roce_addresses.hpp"
 #include "layouts/field.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mrz::firmware {
@@ -26,7 +29,14 @@ struct PortState {
     // Ethernet:
     std::vector<std::byte> nic_vport;                    //!< A nic_vport_context, less its list.
     std::array<std::vector<std::uint64_t>, 3> addresses; //!< Unicast, multicast, VLANs.
-    std::vector<std::array<std::byte, 32>> roce_addresses;
+    bool flow_control_sent = false;                      //!< PFCC: pauses of the link.
+    bool flow_control_heeded = false;
+};
+
+//! What the port's commands do to others, and ask of them. Either may be empty.
+struct PortHooks {
+    std::function<void(bool up)> changed;           //!< The driver has turned it on or off.
+    std::function<std::uint64_t()> packets_dropped; //!< That were to be sent, since the device was made.
 };
 
 //! The commands are in files by subject, each of which adds its handlers; their state is here.
@@ -35,22 +45,29 @@ class Port {
     explicit Port(const Context& context);
     void add_to(Commands& commands);
     void reset();
+    //! Before the first command.
+    void set_hooks(PortHooks hooks) { hooks_ = std::move(hooks); }
 
     [[nodiscard]] const PortState& state() const noexcept { return state_; }
+    [[nodiscard]] const RoceAddresses& roce_addresses() const noexcept { return roce_; }
 
   private:
     const Context context_;
     PortState state_;
+    PortHooks hooks_;
+    RoceAddresses roce_;
 };
 
 //! QUERY_HCA_VPORT_…, MODIFY_HCA_VPORT_CONTEXT: an InfiniBand port.
 void add_hca_vport(Commands& commands, const Context& context, PortState& state);
-//! …_NIC_VPORT_CONTEXT, QUERY_VPORT_STATE, …_ROCE_ADDRESS: an Ethernet port.
-void add_nic_vport(Commands& commands, const Context& context, PortState& state);
+//! …_NIC_VPORT_CONTEXT, QUERY_VPORT_STATE, QUERY_VPORT_COUNTER: an Ethernet port.
+void add_nic_vport(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks);
+//! …_ROCE_ADDRESS.
+void add_roce_addresses(Commands& commands, RoceAddresses& addresses);
 //! QUERY_HCA_VPORT_PKEY, which drivers ask of either port (mlx5_ib's main.c, mlx5_ib_query_pkey).
 void add_pkeys(Commands& commands);
 //! ACCESS_REG.
-void add_port_registers(Commands& commands, const Context& context, PortState& state);
+void add_port_registers(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks);
 //! MAD_IFC: the agent that answers management datagrams.
 void add_mads(Commands& commands, const Context& context, PortState& state);
 

@@ -7,7 +7,9 @@
 #include <mrzone/base.hpp>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
 namespace mrz::firmware {
 
@@ -22,6 +24,8 @@ enum : std::uint64_t {
     reg_pmtu = 0x5003,
     reg_ptys = 0x5004,
     reg_paos = 0x5006,
+    reg_pfcc = 0x5007,
+    reg_ppcnt = 0x5008,
     reg_pvlc = 0x500f,
     reg_node_desc = 0x6001,
     reg_host_endianness = 0x7004,
@@ -38,6 +42,10 @@ constexpr std::uint64_t speed_edr = 1U << 5;
 constexpr std::uint64_t ethernet_100g = 1U << 20; // MLX5E_100GBASE_CR4
 constexpr std::uint64_t one_virtual_lane = 1;
 enum : std::uint64_t { status_up = 1, status_down = 2 };
+// Groups of counters that an Ethernet port has: MLX5_…_COUNTERS_GROUP of Linux's include/linux/mlx5/device.h; 802.3,
+// RFC 2863, 2819 and 3635, the extended ones, those by priority and by class, the physical layer's.
+constexpr std::uint64_t rfc_2863 = 0x1;
+constexpr std::array<std::uint64_t, 8> counter_groups = {0x0, rfc_2863, 0x2, 0x3, 0x5, 0x10, 0x11, 0x12};
 
 struct Access {
     std::uint64_t reg;
@@ -46,6 +54,7 @@ struct Access {
     std::span<std::byte> out;
     LinkType link;
     PortState& state;
+    const PortHooks& hooks;
 };
 
 [[noreturn]] void refuse(const Access& access, const std::string& why)
@@ -108,12 +117,48 @@ void port_status(const Access& access)
         const std::uint64_t wanted = get(access.in, reg::admin_status);
         if (wanted != status_up && wanted != status_down)
             refuse(access, "a port is up or down");
-        access.state.up = wanted == status_up;
+        const bool up = wanted == status_up;
+        if (up != std::exchange(access.state.up, up) && access.hooks.changed)
+            access.hooks.changed(up);
     }
     const std::uint64_t status = access.state.up ? status_up : status_down;
     set(access.out, reg::local_port, 1);
     set(access.out, reg::admin_status, status);
     set(access.out, reg::oper_status, status);
+}
+
+// Pauses: nothing is ever sent that could be paused, but the driver is told what it said. Those by priority are not
+// modelled.
+void flow_control(const Access& access)
+{
+    namespace reg = layouts::pfcc_reg;
+    require_port(get(access.in, reg::local_port));
+    if (access.write) {
+        if (layouts::is_set(access.in, reg::pfctx) || layouts::is_set(access.in, reg::pfcrx))
+            refuse(access, "there is no flow control by priority");
+        access.state.flow_control_sent = layouts::is_set(access.in, reg::pptx);
+        access.state.flow_control_heeded = layouts::is_set(access.in, reg::pprx);
+    }
+    set(access.out, reg::local_port, 1);
+    set(access.out, reg::pptx, access.state.flow_control_sent ? 1U : 0U);
+    set(access.out, reg::pprx, access.state.flow_control_heeded ? 1U : 0U);
+}
+
+// Counters of the link. Nothing has come over it; what was to be sent is among RFC 2863's.
+void port_counters(const Access& access)
+{
+    namespace reg = layouts::ppcnt_reg;
+    require_port(get(access.in, reg::local_port));
+    const std::uint64_t group = get(access.in, reg::grp);
+    if (access.write || layouts::is_set(access.in, reg::clr))
+        refuse(access, "a port's counters are not set");
+    if (std::ranges::find(counter_groups, group) == counter_groups.end())
+        refuse(access, "there is no group " + format_hex(group));
+    const auto counters = part(access.out, reg::counter_set);
+    std::ranges::fill(counters, std::byte{});
+    if (group == rfc_2863)
+        set(counters, {layouts::eth_2863_cntrs_grp_data_layout::if_out_discards_high.offset, 64},
+            access.hooks.packets_dropped ? access.hooks.packets_dropped() : 0);
 }
 
 void virtual_lanes(const Access& access)
@@ -147,7 +192,7 @@ void host_endianness(const Access& access)
     set(access.out, order, 0);
 }
 
-void access_register(const Command& command, LinkType link, PortState& state)
+void access_register(const Command& command, LinkType link, PortState& state, const PortHooks& hooks)
 {
     namespace in = layouts::access_register_in;
     if (command.op_mod != op_write && command.op_mod != op_read)
@@ -157,7 +202,8 @@ void access_register(const Command& command, LinkType link, PortState& state)
                         part(command.in, in::register_data),
                         part(command.out, layouts::access_register_out::register_data),
                         link,
-                        state};
+                        state,
+                        hooks};
     // What a register does not define comes back as it was given.
     std::ranges::copy(access.in.first(std::min(access.in.size(), access.out.size())), access.out.begin());
     switch (access.reg) {
@@ -174,18 +220,26 @@ void access_register(const Command& command, LinkType link, PortState& state)
     case reg_host_endianness:
         return host_endianness(access);
     default:
-        refuse(access, "this device does not have it");
+        break;
     }
+    if (link == LinkType::ethernet) {
+        if (access.reg == reg_pfcc)
+            return flow_control(access);
+        if (access.reg == reg_ppcnt)
+            return port_counters(access);
+    }
+    refuse(access, "this device does not have it");
 }
 
 } // namespace
 
-void add_port_registers(Commands& commands, const Context& context, PortState& state)
+void add_port_registers(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks)
 {
-    commands.add(
-        {0x805, "ACCESS_REG", 16, 16,
-         [&state, link = context.settings.link](const Command& command) { access_register(command, link, state); },
-         true});
+    commands.add({0x805, "ACCESS_REG", 16, 16,
+                  [&state, &hooks, link = context.settings.link](const Command& command) {
+                      access_register(command, link, state, hooks);
+                  },
+                  true});
 }
 
 } // namespace mrz::firmware

@@ -27,6 +27,14 @@ struct Settings {
     unsigned log_max_eq_entries = 16;
     unsigned log_max_umem = 16;
     unsigned log_max_uctx = 12;
+    // Ethernet:
+    unsigned log_max_packet_queues = 12; //!< Of each kind.
+    unsigned log_max_rqt_entries = 8;    //!< As Linux demands at least: MLX5E_INDIR_RQT_SIZE of its en/rqt.h.
+    unsigned log_max_addresses = 7;      //!< Of each list of a port's.
+    unsigned log_max_flow_tables = 12;
+    unsigned log_max_flow_table_entries = 20;
+    unsigned log_max_flow_destinations = 4; //!< Of an entry.
+    unsigned most_flow_table_level = 64;
     std::uint32_t boot_pages = 32; //!< 4 KiB each, that the driver is asked for; they are kept, not used.
     std::uint32_t init_pages = 64;
 };

@@ -90,7 +90,41 @@ inline constexpr Field log_max_sq{875, 5};
 inline constexpr Field log_max_tis{891, 5};
 inline constexpr Field log_max_tir{883, 5};
 inline constexpr Field log_max_rqt{907, 5};
+inline constexpr Field log_max_current_uc_list{1019, 5};
+inline constexpr Field log_max_current_mc_list{1011, 5};
+inline constexpr Field log_max_vlan_list{1003, 5};
+inline constexpr Field log_max_rqt_size{915, 5};
+inline constexpr Field log_max_tis_per_sq{923, 5};
 } // namespace cmd_hca_cap
+
+namespace flow_table_prop_layout {
+inline constexpr std::size_t bytes = 64;
+inline constexpr Field ft_support{0, 1};
+inline constexpr Field modify_root{4, 1};
+inline constexpr Field identified_miss_table_mode{5, 1};
+inline constexpr Field flow_table_modify{6, 1};
+inline constexpr Field log_max_ft_size{34, 6};
+inline constexpr Field max_ft_level{56, 8};
+inline constexpr Field log_max_ft_num{120, 8};
+inline constexpr Field log_max_destination{152, 8};
+inline constexpr Field log_max_flow{184, 8};
+} // namespace flow_table_prop_layout
+
+//! Of 4096 bytes that begin so.
+namespace flow_table_nic_cap {
+inline constexpr std::size_t bytes = 4096;
+inline constexpr Block flow_table_properties_nic_receive{64, 64};
+} // namespace flow_table_nic_cap
+
+namespace per_protocol_networking_offload_caps {
+inline constexpr std::size_t bytes = 256;
+inline constexpr Field csum_cap{0, 1};
+inline constexpr Field vlan_cap{1, 1};
+inline constexpr Field self_lb_en_modifiable{8, 1};
+inline constexpr Field max_lso_cap{11, 5};
+inline constexpr Field wqe_inline_mode{18, 2};
+inline constexpr Field rss_ind_tbl_cap{20, 4};
+} // namespace per_protocol_networking_offload_caps
 
 namespace odp_per_transport_service_cap {
 inline constexpr std::size_t bytes = 4;

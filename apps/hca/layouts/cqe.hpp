@@ -18,6 +18,7 @@ inline constexpr Field slid{176, 16};
 inline constexpr Field flags_rqpn{192, 32};
 inline constexpr Field grh{194, 2}; //!< Of flags_rqpn.
 inline constexpr Field sl{196, 4};
+inline constexpr Field roce_l3_type{198, 2}; //!< Over Ethernet instead: what a datagram's header is.
 inline constexpr Field rqpn{200, 24};
 //! The queue's number or, with cqe_version 1, its user_index.
 inline constexpr Field srqn{264, 24};

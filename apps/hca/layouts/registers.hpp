@@ -65,6 +65,21 @@ inline constexpr Field vl_admin{92, 4};
 inline constexpr Field vl_operational{124, 4};
 } // namespace pvlc_reg
 
+namespace pfcc_reg {
+inline constexpr std::size_t bytes = 32;
+inline constexpr Field local_port{8, 8};
+inline constexpr Field pptx{64, 1};
+inline constexpr Field pfctx{72, 8};
+inline constexpr Field pprx{96, 1};
+inline constexpr Field pfcrx{104, 8};
+} // namespace pfcc_reg
+
+//! A counter is two words, of which the higher comes first.
+namespace eth_2863_cntrs_grp_data_layout {
+inline constexpr std::size_t bytes = 248;
+inline constexpr Field if_out_discards_high{448, 32};
+} // namespace eth_2863_cntrs_grp_data_layout
+
 namespace ppcnt_reg {
 inline constexpr std::size_t bytes = 256;
 inline constexpr Field swid{0, 8};

@@ -25,6 +25,7 @@ enum class WqeOpcode : std::uint8_t {
     rdma_write_imm = 0x09,
     send = 0x0a,
     send_imm = 0x0b,
+    tso = 0x0e, //!< A send of more than a packet.
     rdma_read = 0x10,
     atomic_cs = 0x11,
     atomic_fa = 0x12,

@@ -123,19 +123,8 @@ void SharedReceiveCommands::create_rmp(const Command& command)
         is_set(queue, wq::wq_signature))
         throw Refusal{Status::bad_param, "a receive memory pool is a list, without signatures"};
     const Shape shape = checked(get(queue, wq::log_wq_sz), get(queue, wq::log_wq_stride));
-    RingPlace place;
-    place.bytes = shape.bytes();
-    place.pas =
-        part(command.in,
-             {static_cast<std::uint16_t>(layouts::create_rmp_in::ctx.offset + rmpc::wq.offset + wq::pas.offset), 0});
-    place.log_page_size = static_cast<unsigned>(get(queue, wq::log_wq_pg_sz));
-    place.page_offset = get(queue, wq::page_offset);
-    place.umem = is_set(queue, wq::wq_umem_valid);
-    place.umem_id = static_cast<std::uint32_t>(get(queue, wq::wq_umem_id));
-    place.umem_offset = get(queue, wq::wq_umem_offset);
-    place.record = get(queue, wq::dbr_addr);
-    place.record_umem = is_set(queue, wq::dbr_umem_valid);
-    place.record_umem_id = static_cast<std::uint32_t>(get(queue, wq::dbr_umem_id));
+    const RingPlace place = place_of_work_queue(
+        command.in, layouts::create_rmp_in::ctx.offset + std::size_t{rmpc::wq.offset}, shape.bytes());
     RingMemory memory = find_memory(objects, command.uid, place);
     auto pd = objects.use<ProtectionDomain>(static_cast<std::uint32_t>(get(queue, wq::pd)), command.uid);
 

@@ -106,7 +106,7 @@ Cqe send_failed(const Completed& work, std::uint8_t opcode, CqeSyndrome syndrome
     return entry;
 }
 
-Cqe received(const Completed& work, const hca::Completion& completion)
+Cqe received(const Completed& work, const hca::Completion& completion, bool ethernet)
 {
     if (completion.status != hca::WcStatus::success) {
         Cqe entry = begun(work, CqeOpcode::resp_err);
@@ -118,8 +118,8 @@ Cqe received(const Completed& work, const hca::Completion& completion)
     if (completion.has_immediate)
         set(entry, cqe64::immediate, completion.immediate);
     set(entry, cqe64::rqpn, completion.source_qpn);
-    set(entry, cqe64::slid, completion.source_lid);
-    set(entry, cqe64::grh, completion.has_grh);
+    set(entry, cqe64::grh, completion.has_grh ? 1U : 0U);
+    set(entry, ethernet ? cqe64::roce_l3_type : cqe64::slid, completion.source_lid);
     return entry;
 }
 

@@ -274,6 +274,15 @@ DataPath::CompletionQueue& DataPath::cq(std::uint32_t cqn)
     return found->second;
 }
 
+std::optional<std::uint32_t> DataPath::uar_of(std::uint32_t number) const
+{
+    if (const auto found = qps_.find(number); found != qps_.end())
+        return found->second->options.uar;
+    if (const auto found = packet_queues_.find(number); found != packet_queues_.end())
+        return found->second.options.uar;
+    return std::nullopt;
+}
+
 QueuePair& DataPath::qp(std::uint32_t qpn)
 {
     const auto found = qps_.find(qpn);
@@ -297,22 +306,25 @@ bool DataPath::turn()
     if (chores.everything)
         arm_all();
     for (const Rung& rung : chores.sends) {
-        const auto found = qps_.find(rung.number);
-        if (found == qps_.end())
+        const auto uar = uar_of(rung.number);
+        if (!uar)
             continue;
-        if (found->second->options.uar == rung.uar)
+        if (*uar == rung.uar)
             again_.insert(rung.number);
         else
-            log_once(Severity::warning, "a queue pair's doorbell was rung in a page of user access not its own");
+            log_once(Severity::warning, "a queue's doorbell was rung in a page of user access not its own");
     }
     if (chores.everything) {
         for (const auto& [number, pair] : qps_)
             again_.insert(number);
+        for (const auto& [number, queue] : packet_queues_)
+            again_.insert(number);
     }
-    for (const std::uint32_t qpn : std::exchange(again_, {})) {
-        const auto found = qps_.find(qpn);
-        if (found != qps_.end())
+    for (const std::uint32_t number : std::exchange(again_, {})) {
+        if (const auto found = qps_.find(number); found != qps_.end())
             pump(*found->second);
+        else if (const auto packets = packet_queues_.find(number); packets != packet_queues_.end())
+            pump(number, packets->second);
     }
     const Clock::time_point now = parts_.now();
     if (const auto due = parts_.engine.next_deadline(); due && *due <= now)
@@ -356,9 +368,15 @@ void DataPath::report(const hca::Event& event)
         report_cq_error(event.number);
         return;
     }
+    report(type_of(event.type), event.number, 0);
+}
+
+void DataPath::report(EventType type, std::uint32_t number, std::uint8_t kind)
+{
     std::array<std::byte, layouts::eqe_qp_srq::bytes> data{};
-    layouts::set(data, layouts::eqe_qp_srq::qp_srq_n, event.number);
-    parts_.event_queues.post(type_of(event.type), 0, data);
+    layouts::set(data, layouts::eqe_qp_srq::type, kind);
+    layouts::set(data, layouts::eqe_qp_srq::qp_srq_n, number);
+    parts_.event_queues.post(type, 0, data);
 }
 
 void DataPath::report_cq_error(std::uint32_t cqn)

@@ -6,12 +6,14 @@
 #include "queues/completion_ring.hpp"
 #include "queues/event_queue.hpp"
 #include "queues/inbox.hpp"
+#include "queues/packet_queue.hpp"
 #include "queues/peer_address.hpp"
 #include "queues/queue_pair.hpp"
 #include "queues/umr.hpp"
 
 #include <hca/hca.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,9 +43,10 @@ struct DataPathParts {
     //! The one that the engine's HcaOptions::on_event leaves events in.
     Inbox& inbox;
     Router router;
-    //! This port's.
+    //! This port's; an Ethernet port has none.
     std::uint16_t lid = 0;
     Gid gid = {};
+    bool ethernet = false;
     std::function<Clock::time_point()> now = Clock::now;
 };
 
@@ -84,6 +87,19 @@ class DataPath {
         std::uint16_t receives_taken;
     };
     [[nodiscard]] QpInfo query_qp(std::uint32_t qpn) const;
+    //! \p number is no queue pair's: doorbells are rung by number.
+    void create_packet_queue(std::uint32_t number, PacketQueueOptions options);
+    void destroy_packet_queue(std::uint32_t number);
+    //! Any state; which may follow which is the commands' affair.
+    void modify_packet_queue(std::uint32_t number, PacketQueueState to);
+    struct PacketQueueInfo {
+        PacketQueueState state;
+        std::uint16_t consumed;
+    };
+    [[nodiscard]] PacketQueueInfo query_packet_queue(std::uint32_t number);
+    //! Since the device was made.
+    [[nodiscard]] std::uint64_t packets_dropped() const noexcept { return packets_dropped_.load(); }
+
     [[nodiscard]] Route route(const PeerAddress& peer) const
     {
         return parts_.router ? parts_.router(peer) : Route{true, {}};
@@ -112,7 +128,11 @@ class DataPath {
 
     [[nodiscard]] CompletionQueue& cq(std::uint32_t cqn);
     [[nodiscard]] QueuePair& qp(std::uint32_t qpn);
+    //! Of a queue that is sent from.
+    [[nodiscard]] std::optional<std::uint32_t> uar_of(std::uint32_t number) const;
     void report(const hca::Event& event);
+    //! Of a queue, of the kind that eqe_qp_srq::type says.
+    void report(layouts::EventType type, std::uint32_t number, std::uint8_t kind);
     void report_cq_error(std::uint32_t cqn);
     void arm(const Rung& rung, const ArmRequest& request);
     void arm_all();
@@ -133,6 +153,11 @@ class DataPath {
     [[nodiscard]] std::string change_key(const QueuePair& qp, std::span<const std::byte> entry) const;
     void fail(QueuePair& qp);
 
+    // data_path_packets.cpp:
+    [[nodiscard]] PacketQueue& packet_queue(std::uint32_t number);
+    void pump(std::uint32_t number, PacketQueue& queue);
+    void send_next(std::uint32_t number, PacketQueue& queue, std::uint16_t there);
+
     // data_path_watches.cpp:
     void watch(std::uint32_t qpn);
     void look_at_starved();
@@ -145,7 +170,9 @@ class DataPath {
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, SharedReceives> srqs_;
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;
-    std::set<std::uint32_t> again_;     // queue pairs to be pumped
+    std::map<std::uint32_t, PacketQueue> packet_queues_;
+    std::atomic<std::uint64_t> packets_dropped_ = 0;
+    std::set<std::uint32_t> again_;     // queue pairs, and queues of packets, to be pumped
     std::size_t links_ = 0;             // queue pairs that are connected over one
     std::set<std::uint32_t> held_back_; // completion queues with an event that is due later
     std::map<std::uint32_t, Watch> watched_;

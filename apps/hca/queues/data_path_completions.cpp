@@ -46,7 +46,8 @@ void DataPath::deliver(const hca::Completion& completion)
     }
     const bool failed = completion.status != hca::WcStatus::success;
     write(pair.options.receive_cq,
-          received({completion.qpn, pair.options.user_index, static_cast<std::uint16_t>(completion.id)}, completion),
+          received({completion.qpn, pair.options.user_index, static_cast<std::uint16_t>(completion.id)}, completion,
+                   parts_.ethernet),
           completion.solicited || failed);
 }
 

@@ -5,6 +5,7 @@
 #include "queues/completions.hpp"
 #include "queues/data_path.hpp"
 #include "queues/grh.hpp"
+#include "queues/roce_header.hpp"
 
 #include <mrzone/base.hpp>
 
@@ -118,8 +119,13 @@ bool DataPath::post(QueuePair& pair, std::uint16_t begin)
             request.remote_qpn = 0; // nobody's: datagrams that do not arrive are none of the sender's affair
         request.link = way.link;
         request.source_lid = parts_.lid;
-        if (entry.peer.global)
+        if (way.source) {
+            request.grh = make_roce_header(entry.peer, *way.source, bytes_of(request), has_immediate(request.opcode));
+            // Over Ethernet nobody has a LID; the receiver's completion says what the header is.
+            request.source_lid = static_cast<std::uint16_t>(kind_of(*way.source));
+        } else if (entry.peer.global) {
             request.grh = make_grh(entry.peer, parts_.gid, bytes_of(request), has_immediate(request.opcode));
+        }
     }
     request.id = pair.next_id;
     request.flags = request.flags | hca::SendFlags::signaled;

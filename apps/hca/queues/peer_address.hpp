@@ -3,6 +3,8 @@
 //! Where a peer is, as an address vector says it.
 #pragma once
 
+#include "firmware/roce_addresses.hpp"
+
 #include <hca/link.hpp>
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace mrz::queues {
 
@@ -22,6 +25,9 @@ struct PeerAddress {
     std::uint8_t traffic_class = 0;
     std::uint8_t hop_limit = 0;
     std::uint32_t flow_label = 0;
+    // Over Ethernet:
+    std::array<std::byte, 6> mac{};
+    std::uint8_t source = 0; //!< Which of the port's own addresses it is sent from.
     friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
 };
 
@@ -29,6 +35,8 @@ struct PeerAddress {
 struct Route {
     bool reachable = false;
     std::shared_ptr<hca::Link> link; //!< None: it is in this device.
+    //! Ethernet: what it is sent from.
+    std::optional<firmware::RoceAddress> source = {};
 };
 //! Called with locks held; quick, and it does not call the engine.
 using Router = std::function<Route(const PeerAddress&)>;

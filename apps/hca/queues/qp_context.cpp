@@ -102,6 +102,9 @@ constexpr std::array kept_fields = {
     Kept{in_path({static_cast<std::uint16_t>(ads::rgid_rip.offset * 8 + 64), 64}), init2rtr,
          option::primary_addr_path},
     Kept{in_path(ads::sl), init2rtr, option::primary_addr_path},
+    Kept{in_path(ads::eth_prio), init2rtr, option::primary_addr_path},
+    Kept{in_path(ads::dscp), init2rtr, option::primary_addr_path},
+    Kept{in_path(ads::udp_sport), init2rtr, option::primary_addr_path},
     Kept{in_path(ads::rmac_47_32), init2rtr, option::primary_addr_path},
     Kept{in_path(ads::rmac_31_0), init2rtr, option::primary_addr_path},
     Kept{in_path(ads::ack_timeout), rtr2rts, option::ack_timeout},
@@ -231,6 +234,8 @@ PeerAddress peer_of(std::span<const std::byte> context)
     peer.lid = number<std::uint16_t>(path, ads::rlid);
     peer.global = is_set(path, ads::grh);
     std::ranges::copy(part(path, ads::rgid_rip), peer.gid.begin());
+    set(peer.mac, {0, 48}, get(path, ads::rmac_47_32) << 32 | get(path, ads::rmac_31_0));
+    peer.source = number<std::uint8_t>(path, ads::src_addr_index);
     return peer;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "queues/ring_memory.hpp"
 
-#include "layouts/field.hpp"
+#include "layouts/rmpc.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,9 @@ namespace {
 using firmware::Refusal;
 using firmware::Status;
 using firmware::Umem;
+using layouts::get;
+using layouts::is_set;
+using layouts::part;
 
 constexpr unsigned adapter_page_shift = 12;
 constexpr std::size_t pas_bytes = 8;
@@ -29,7 +33,7 @@ dma::PageList listed(const RingPlace& place)
     std::vector<DmaAddress> pages;
     pages.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t page = layouts::get(place.pas.subspan(i * pas_bytes, pas_bytes), {0, 64});
+        const std::uint64_t page = get(place.pas.subspan(i * pas_bytes, pas_bytes), {0, 64});
         if ((page & mask) != 0)
             throw Refusal{Status::bad_param, format_hex(page) + " is no page of " + format_size(mask + 1)};
         pages.emplace_back(page);
@@ -52,6 +56,24 @@ dma::PageList within(const Umem& umem, std::uint64_t at, std::uint64_t bytes)
 }
 
 } // namespace
+
+RingPlace place_of_work_queue(std::span<const std::byte> in, std::size_t at, std::uint64_t bytes)
+{
+    namespace wq = layouts::wq;
+    const auto queue = in.subspan(std::min(at, in.size()));
+    RingPlace place;
+    place.bytes = bytes;
+    place.pas = part(queue, wq::pas);
+    place.log_page_size = static_cast<unsigned>(get(queue, wq::log_wq_pg_sz));
+    place.page_offset = get(queue, wq::page_offset);
+    place.umem = is_set(queue, wq::wq_umem_valid);
+    place.umem_id = static_cast<std::uint32_t>(get(queue, wq::wq_umem_id));
+    place.umem_offset = get(queue, wq::wq_umem_offset);
+    place.record = get(queue, wq::dbr_addr);
+    place.record_umem = is_set(queue, wq::dbr_umem_valid);
+    place.record_umem_id = static_cast<std::uint32_t>(get(queue, wq::dbr_umem_id));
+    return place;
+}
 
 RingMemory find_ring(const firmware::Objects& objects, std::uint16_t uid, const RingPlace& place)
 {

@@ -39,6 +39,9 @@ struct RingPlace {
     std::uint32_t record_umem_id = 0;
 };
 
+//! Of a work queue, whose context (layouts::wq) begins \p at bytes into the command.
+[[nodiscard]] RingPlace place_of_work_queue(std::span<const std::byte> in, std::size_t at, std::uint64_t bytes);
+
 //! Throws Refusal: bad_param, bad_inp_len (too few pages), bad_res (no such umem).
 [[nodiscard]] RingMemory find_memory(const firmware::Objects& objects, std::uint16_t uid, const RingPlace& place);
 //! The ring only.

@@ -98,13 +98,14 @@ void read_address(std::span<const std::byte> vector, SendEntry& decoded)
     decoded.request.remote_qkey = static_cast<std::uint32_t>(get(vector, av::qkey));
     decoded.peer = {};
     decoded.peer.lid = static_cast<std::uint16_t>(get(vector, av::rlid));
+    // Over Ethernet the rest is there without that bit (rdma-core's providers/mlx5/verbs.c, mlx5_create_ah).
     decoded.peer.global = is_set(vector, av::grh);
-    if (!decoded.peer.global)
-        return;
     std::ranges::copy(part(vector, av::rgid), decoded.peer.gid.begin());
     decoded.peer.traffic_class = static_cast<std::uint8_t>(get(vector, av::tclass));
     decoded.peer.hop_limit = static_cast<std::uint8_t>(get(vector, av::hop_limit));
     decoded.peer.flow_label = static_cast<std::uint32_t>(get(vector, av::flow_label));
+    std::ranges::copy(part(vector, av::rmac), decoded.peer.mac.begin());
+    decoded.peer.source = static_cast<std::uint8_t>(get(vector, av::src_addr_index));
 }
 
 void read_request(Reader& reader, QpKind kind, SendOpcode opcode, SendEntry& decoded)

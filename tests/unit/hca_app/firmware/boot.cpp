@@ -218,4 +218,78 @@ TEST_F(EthernetBoot, RemembersWhatThePortWasTold)
               Status::ix);
 }
 
+TEST_F(EthernetBoot, TellsThatThePortWasTurnedOnOrOffAndNothingElse)
+{
+    std::vector<bool> told;
+    firmware_.set_port_hooks({.changed = [&](bool up) { told.push_back(up); }, .packets_dropped = {}});
+    load_core();
+    const auto turn = [&](std::uint64_t status) {
+        return access(0x5006, true,
+                      {{l::paos_reg::local_port, 1}, {l::paos_reg::admin_status, status}, {l::paos_reg::ase, 1}}, 16)
+            .status;
+    };
+    EXPECT_EQ(turn(1), Status::ok) << log_;
+    EXPECT_EQ(told, std::vector<bool>{}) << "it was up";
+    EXPECT_EQ(turn(2), Status::ok);
+    EXPECT_EQ(turn(2), Status::ok);
+    EXPECT_EQ(good(0x750).get(l::query_vport_state_out::state), 0U);
+    EXPECT_EQ(turn(3), Status::bad_param);
+    EXPECT_EQ(turn(1), Status::ok);
+    EXPECT_EQ(told, (std::vector<bool>{false, true}));
+    EXPECT_EQ(run(0x750, {}, 16, 16, 1).status, Status::bad_param) << "there is no embedded switch";
+}
+
+TEST_F(EthernetBoot, CountsWhatWasDropped)
+{
+    firmware_.set_port_hooks({.changed = {}, .packets_dropped = [] { return std::uint64_t{1} << 33; }});
+    load_core();
+    namespace out = l::query_vport_counter_out;
+    const Answer vport = good(0x770, {}, l::query_vport_counter_in::bytes, out::bytes);
+    EXPECT_EQ(vport.get(l::inside(out::transmit_errors, l::traffic_counter::packets)), std::uint64_t{1} << 33);
+    EXPECT_EQ(vport.get(l::inside(out::transmitted_eth_unicast, l::traffic_counter::packets)), 0U);
+    EXPECT_EQ(
+        run(0x770, {{l::query_vport_counter_in::clear, 1}}, l::query_vport_counter_in::bytes, out::bytes).status,
+        Status::bad_param);
+    const auto counters = [&](std::uint64_t group, bool write = false) {
+        return access(0x5008, write, {{l::ppcnt_reg::local_port, 1}, {l::ppcnt_reg::grp, group}},
+                      l::ppcnt_reg::bytes);
+    };
+    EXPECT_EQ(counters(1).get(l::shifted({l::eth_2863_cntrs_grp_data_layout::if_out_discards_high.offset, 64},
+                                         16 + l::ppcnt_reg::counter_set.offset)),
+              std::uint64_t{1} << 33);
+    EXPECT_EQ(counters(0).status, Status::ok) << log_;
+    EXPECT_EQ(counters(0x21).status, Status::bad_param) << "InfiniBand's";
+    EXPECT_EQ(counters(1, true).status, Status::bad_param);
+}
+
+TEST_F(EthernetBoot, RemembersPauses)
+{
+    load_core();
+    const auto pause = [&](bool write, std::uint64_t by_priority = 0) {
+        return access(0x5007, write,
+                      {{l::pfcc_reg::local_port, 1}, {l::pfcc_reg::pprx, 1}, {l::pfcc_reg::pfctx, by_priority}},
+                      l::pfcc_reg::bytes);
+    };
+    EXPECT_EQ(pause(true).status, Status::ok) << log_;
+    EXPECT_EQ(pause(false).get(l::shifted(l::pfcc_reg::pprx, 16)), 1U);
+    EXPECT_EQ(pause(false).get(l::shifted(l::pfcc_reg::pptx, 16)), 0U);
+    EXPECT_EQ(pause(true, 1).status, Status::bad_param);
+}
+
+TEST_F(EthernetBoot, ListsOfAddressesEndWhereTheyMay)
+{
+    load_core();
+    namespace in = l::modify_nic_vport_context_in;
+    const std::size_t bytes = in::nic_vport_context.offset + l::nic_vport_context::bytes;
+    const auto list = [&](std::uint64_t count) {
+        return run(0x755,
+                   {{l::inside(in::field_select, l::modify_nic_vport_field_select::addresses_list), 1},
+                    {l::shifted(l::nic_vport_context::allowed_list_size, in::nic_vport_context.offset), count}},
+                   bytes + 8 * 200)
+            .status;
+    };
+    EXPECT_EQ(list(128), Status::ok) << log_;
+    EXPECT_EQ(list(129), Status::lim);
+}
+
 } // namespace
