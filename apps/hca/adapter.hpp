@@ -51,6 +51,7 @@ class Adapter final : public vfio_user::Device {
   private:
     void ring(std::uint64_t offset, std::span<const std::byte> bytes);
     void remove();
+    void follow_bus_mastering();
     [[nodiscard]] control::Json state();
 
     std::mutex mutex_;
@@ -69,6 +70,7 @@ class Adapter final : public vfio_user::Device {
     queues::QueuePairCommands queue_pair_commands_;
     queues::DataThread thread_;
     pci::ConfigSpace config_;
+    bool reaches_memory_ = false; //!< As the configuration allowed it last.
 };
 
 } // namespace mrz
