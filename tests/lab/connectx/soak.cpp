@@ -51,6 +51,9 @@ class ConnectXSoak : public testing::Test {
         }
         std::printf("%d rounds leave %s\n", rounds_, before.dump().c_str());
         EXPECT_EQ(guest_.run("dmesg | grep -i syndrome").out, "");
+        // A command that was refused, or something that a process left to its user context.
+        for (const char* said : {"in use by", "left", "bad "})
+            EXPECT_THAT(guest_.log(), testing::Not(testing::HasSubstr(said)));
         const ProgramResult ended = guest_.end();
         EXPECT_EQ(ended.status, 0) << ended.err;
     }
