@@ -35,7 +35,7 @@ class Memory final : public Bus {
     static constexpr std::uint64_t page = 4096;
 
     Memory() = default;
-    ~Memory();
+    ~Memory() override;
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
