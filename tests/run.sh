@@ -14,7 +14,9 @@ usage: sudo tests/run.sh [unit|soak|lab]
   (nothing)  unit and system tests: these reserve hugepages for as long as they run
   unit       unit tests: no hugepages; needs root only if packages are missing
   soak       threads map, use and unmap memory that others lease, fork in the midst of it, and never meet a stale key
-             or leave anything behind: \$MRZ_SOAK_SECONDS for each of its tests, a minute unless it is set
+             or leave anything behind: \$MRZ_SOAK_SECONDS for each of its tests, a minute unless it is set; and in
+             virtual machines what the lab leaves out of adapters' kernels and ways, with drivers that are loaded anew
+             and processes that are killed \$MRZ_CONNECTX_ROUNDS times, 30 unless it is set
   lab        in virtual machines with stock kernels, which have RDMA devices, NUMA nodes, an IOMMU: see mrz-vm(1). Kernels,
              and a QEMU that devices of other processes need, are fetched once, into /var/cache/mrzone
 
@@ -109,7 +111,7 @@ esac
 if [ "$mode" != unit ] || [ "$(id -u)" -eq 0 ]; then
     need_root "$@"
     packages=("${build_packages[@]}" "${test_packages[@]}")
-    [ "$mode" != lab ] || packages+=("${lab_packages[@]}")
+    [ "$mode" != lab ] && [ "$mode" != soak ] || packages+=("${lab_packages[@]}")
     install_missing "${packages[@]}"
 fi
 
@@ -137,6 +139,10 @@ if [ "$mode" != unit ]; then
     trap 'exit 143' TERM HUP
 fi
 
+if [ "$mode" = soak ]; then
+    "$folder/apps/vm/mrz-vm" fetch || say "there are no kernels for the guests, so their tests fail"
+    "$folder/apps/vm/mrz-vm" fetch --qemu --kernel 6.1 || say "there is no QEMU for adapters, so their tests fail"
+fi
 if [ "$mode" = lab ]; then
     # Said apart, and not in the time of a test. All at once, since a mirror has headers for its newest kernel only.
     "$folder/apps/vm/mrz-vm" fetch --headers || say "there are no kernels for the guests, so their tests fail"

@@ -92,6 +92,7 @@ Adapter::Adapter(const AdapterOptions& options, dma::Memory& memory, vfio_user::
     }
     firmware_.set_port_hooks({.changed = [this](bool up) { tell_of_port(up); },
                               .packets_dropped = [this] { return path_.packets_dropped(); }});
+    exclusively([this] { memory_.let_answer(false); }); // until the guest lets it
     firmware_.start(&command_events_);
 }
 
@@ -127,11 +128,22 @@ void Adapter::read_config(std::uint64_t offset, std::span<std::byte> bytes)
 void Adapter::write_config(std::uint64_t offset, std::span<const std::byte> bytes)
 {
     const std::lock_guard lock{mutex_};
-    if (!removed_ && config_.write(offset, bytes)) {
+    if (removed_)
+        return;
+    if (config_.write(offset, bytes)) {
         log(Severity::info, "function-level reset");
         firmware_.reset();
         config_.reset();
     }
+    follow_bus_mastering();
+}
+
+//! A function that may not begin transfers reads and writes nothing of the guest's memory.
+void Adapter::follow_bus_mastering()
+{
+    const bool may = config_.bus_master() && !removed_;
+    if (std::exchange(reaches_memory_, may) != may)
+        exclusively([this, may] { memory_.let_answer(may); });
 }
 
 void Adapter::read_bar(std::uint64_t offset, std::span<std::byte> bytes)
@@ -177,6 +189,7 @@ void Adapter::reset()
     firmware_.reset();
     config_.reset();
     removed_ = false;
+    follow_bus_mastering();
 }
 
 void Adapter::remove()
@@ -184,6 +197,7 @@ void Adapter::remove()
     const std::lock_guard lock{mutex_};
     removed_ = true;
     firmware_.reset();
+    follow_bus_mastering();
 }
 
 } // namespace mrz

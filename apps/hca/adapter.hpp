@@ -58,6 +58,7 @@ class Adapter final : public vfio_user::Device {
     void ring(std::uint64_t offset, std::span<const std::byte> bytes);
     void remove();
     void tell_of_port(bool up);
+    void follow_bus_mastering();
     [[nodiscard]] control::Json state();
 
     std::mutex mutex_;
@@ -80,6 +81,7 @@ class Adapter final : public vfio_user::Device {
     ethernet::FlowTables flow_tables_;
     queues::DataThread thread_;
     pci::ConfigSpace config_;
+    bool reaches_memory_ = false; //!< As the configuration allowed it last.
 };
 
 } // namespace mrz

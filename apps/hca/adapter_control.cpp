@@ -5,6 +5,7 @@
 #include "adapter_state.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,18 @@ std::string_view to_string(firmware::Life::Stage stage)
     return "unknown";
 }
 
+queues::CompletionFault completion_fault_of(const Json& request)
+{
+    constexpr std::uint64_t longest_delay = 3'600'000;
+    constexpr std::uint64_t most_numbers = 0xff'ffff;
+    queues::CompletionFault fault;
+    fault.delay = std::chrono::milliseconds{number_of(request, "delay", 0, longest_delay)};
+    fault.lose = number_of(request, "lose", 0);
+    if (request.contains("cq"))
+        fault.cqn = static_cast<std::uint32_t>(number_of(request, "cq", 0, most_numbers));
+    return fault;
+}
+
 } // namespace
 
 Json Adapter::state()
@@ -48,6 +61,8 @@ Json Adapter::state()
                  {"removed", removed_},
                  {"objects", objects}};
     });
+    const queues::DataPath::FaultyCompletions completions = path_.faulty_completions();
+    state["completions"] = {{"lost", completions.lost}, {"delayed", completions.waiting}};
     return state;
 }
 
@@ -95,6 +110,19 @@ void Adapter::add_to(control::Commands& commands)
                                       .limit = "an opcode is at most 0xffff",
                                       .remedy = "give another"}};
                      firmware_.set_fault(static_cast<std::uint16_t>(opcode), fault);
+                     return true;
+                 });
+    commands.add(Verb::set, "completion-fault",
+                 "completions come delay=N milliseconds later (0), and the next lose=N do not come (0): those of "
+                 "programs, or of queue cq=N; without an argument it ends",
+                 [this](const Json& request) -> Json {
+                     path_.set_completion_fault(completion_fault_of(request));
+                     return true;
+                 });
+    commands.add(Verb::set, "key-limit", "memory keys of drivers are at most most=N, or as many as ever",
+                 [this](const Json& request) -> Json {
+                     const std::uint64_t most = number_of(request, "most", engine_.options().keys.keys, 0xff'ffff);
+                     firmware_.between_commands([&] { firmware_.keys().limit(static_cast<std::uint32_t>(most)); });
                      return true;
                  });
     commands.add(Verb::set, "removed", "from now on the device is as if pulled out, until its virtual machine ends",

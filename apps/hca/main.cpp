@@ -4,6 +4,7 @@
 #include "control/client.hpp"
 #include "control/server.hpp"
 #include "dma/memory.hpp"
+#include "line_limit.hpp"
 #include "options.hpp"
 #include "vfio_user/server.hpp"
 #include "vfio_user/vectors.hpp"
@@ -15,18 +16,44 @@
 
 #include <mrzone/base.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 namespace mrz {
 namespace {
 
-//! All that the device says goes to standard error, by lines.
-void say_log(Severity severity, std::string_view line)
-{
-    app::say("{}{}", severity == Severity::error ? "error: " : "", line);
-}
+//! All that the device says goes to standard error, by lines, of which there are not too many.
+class Said {
+  public:
+    Said()
+    {
+        set_log_sink([this](Severity severity, std::string_view line) { say(severity, line); });
+    }
+    ~Said()
+    {
+        set_log_sink({});
+        if (const std::uint64_t untold = limit_.untold(); untold != 0)
+            app::say("{} lines were left out", untold);
+    }
+    Said(const Said&) = delete;
+    Said& operator=(const Said&) = delete;
+
+  private:
+    void say(Severity severity, std::string_view line)
+    {
+        const std::optional<std::uint64_t> left_out = limit_.admits(line, LineLimit::Clock::now());
+        if (!left_out)
+            return;
+        if (*left_out != 0)
+            app::say("{} lines like the next were left out", *left_out);
+        app::say("{}{}", severity == Severity::error ? "error: " : "", line);
+    }
+
+    LineLimit limit_;
+};
 
 //! Until a signal comes.
 void serve(const ServeOptions& options)
@@ -85,7 +112,7 @@ void run(const Options& options)
     } else if (options.ask) {
         app::print_json(control::ask(options.ask->path, control::request_of(options.ask->words)));
     } else {
-        set_log_sink(say_log);
+        const Said said;
         serve(*options.serve);
     }
 }

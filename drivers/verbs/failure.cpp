@@ -36,7 +36,9 @@ std::string kernel_says(int error)
 }
 
 // drivers/infiniband/core/rdma_core.c charges an object before anything else is done for it; kernel/cgroup/rdma.c
-// answers EAGAIN, which nothing else there does.
+// answers EAGAIN, which nothing else there does. So does a firmware of mlx5 that has run out of something
+// (drivers/net/ethernet/mellanox/mlx5/core/cmd.c, cmd_status_to_err), which no group's limit can be told from unless
+// it is seen.
 Cause cgroup_cause(std::string_view device, const host::CgroupLimits& limits, std::string_view value,
                    std::string what)
 {
@@ -44,8 +46,9 @@ Cause cgroup_cause(std::string_view device, const host::CgroupLimits& limits, st
     const host::CgroupLimit* const tightest = limits.tightest();
     if (tightest == nullptr) {
         cause.limit =
-            "a control group's " + std::string{value} + " (rdma.max), in a group that this process cannot see";
-        cause.remedy = "look for rdma.max outside the container";
+            "a control group's " + std::string{value} +
+            " (rdma.max), in a group that this process cannot see, or something that the device has run out of";
+        cause.remedy = "look for rdma.max outside the container, and at the kernel's log (dmesg)";
         return cause;
     }
     const std::uint64_t need = tightest->usage.value_or(tightest->max.value().value_or(0)) + 1;

@@ -14,12 +14,12 @@ namespace {
 
 using Exclusive = std::unique_lock<AccessLock>;
 
-std::uint64_t& users_of(std::unordered_map<std::uint32_t, std::uint64_t>& pds, Pd pd, const char* what)
+std::uint64_t& users_of(const NumberTable<Domain>& pds, Pd pd, const char* what)
 {
-    const auto found = pds.find(static_cast<std::uint32_t>(pd));
-    if (found == pds.end())
+    const std::shared_ptr<Domain>* const found = pds.find(static_cast<std::uint32_t>(pd));
+    if (found == nullptr)
         refuse_unknown(what, "there is no protection domain " + std::to_string(static_cast<std::uint32_t>(pd)));
-    return found->second;
+    return (*found)->users;
 }
 
 void check_limits(const char* what, const QueueLimits& wanted, const QueueLimits& most)
@@ -71,23 +71,21 @@ const HcaOptions& Hca::options() const noexcept
 Pd Hca::alloc_pd()
 {
     const Exclusive access{parts_->access};
-    auto& pds = parts_->pd_users;
-    if (pds.size() >= parts_->options.max_pds)
-        refuse_full("allocate a protection domain", "the adapter's number of them", parts_->options.max_pds,
-                    pds.size() + 1);
-    while (parts_->next_pd == 0 || pds.contains(parts_->next_pd))
-        ++parts_->next_pd;
-    pds.emplace(parts_->next_pd, 0);
-    return Pd{parts_->next_pd++};
+    Pd pd{};
+    static_cast<void>(parts_->pds.add([&pd](std::uint32_t number) {
+        pd = Pd{number};
+        return std::make_shared<Domain>();
+    }));
+    return pd;
 }
 
 void Hca::dealloc_pd(Pd pd)
 {
     const Exclusive access{parts_->access};
-    const std::uint64_t users = users_of(parts_->pd_users, pd, "deallocate a protection domain");
+    const std::uint64_t users = users_of(parts_->pds, pd, "deallocate a protection domain");
     if (users != 0)
         refuse_busy("deallocate a protection domain", "its keys and queues", users);
-    parts_->pd_users.erase(static_cast<std::uint32_t>(pd));
+    parts_->pds.remove(static_cast<std::uint32_t>(pd));
 }
 
 // ---- Keys ---------------------------------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ void Hca::dealloc_pd(Pd pd)
 Mkey Hca::create_mkey(MkeySpec spec)
 {
     const Exclusive access{parts_->access};
-    std::uint64_t& users = users_of(parts_->pd_users, spec.pd, "create a key");
+    std::uint64_t& users = users_of(parts_->pds, spec.pd, "create a key");
     const Mkey key = parts_->keys.create(std::move(spec));
     ++users;
     return key;
@@ -106,7 +104,7 @@ Mkey Hca::create_mkey(MkeySpec spec)
 Mkey Hca::create_free_mkey(Pd pd, std::optional<std::uint8_t> variant)
 {
     const Exclusive access{parts_->access};
-    std::uint64_t& users = users_of(parts_->pd_users, pd, "create a key");
+    std::uint64_t& users = users_of(parts_->pds, pd, "create a key");
     const Mkey key = parts_->keys.create_free(pd, variant);
     ++users;
     return key;
@@ -118,7 +116,7 @@ void Hca::destroy_mkey(Mkey key)
     const Pd pd = parts_->keys.query(key).pd;
     parts_->forget(key);
     parts_->keys.destroy(key);
-    --users_of(parts_->pd_users, pd, "destroy a key");
+    --users_of(parts_->pds, pd, "destroy a key");
 }
 
 Mkey Hca::reissue_mkey(Mkey key, std::optional<std::uint8_t> variant)
@@ -137,12 +135,12 @@ void Hca::invalidate_mkey(Mkey key)
 Mkey Hca::fill_mkey(Mkey key, MkeySpec spec)
 {
     const Exclusive access{parts_->access};
-    std::uint64_t& users = users_of(parts_->pd_users, spec.pd, "fill a key");
+    std::uint64_t& users = users_of(parts_->pds, spec.pd, "fill a key");
     const Pd old_pd = parts_->keys.query(key).pd;
     parts_->forget(key);
     const Mkey filled = parts_->keys.fill(key, std::move(spec));
     ++users;
-    --users_of(parts_->pd_users, old_pd, "fill a key");
+    --users_of(parts_->pds, old_pd, "fill a key");
     return filled;
 }
 
@@ -192,7 +190,7 @@ std::shared_ptr<SharedReceiveQueue> Hca::create_srq(const SrqOptions& options)
     check_limits("create a shared receive queue", {options.max_work_requests, options.max_sges, 0},
                  parts_->options.queues);
     const Exclusive access{parts_->access};
-    std::uint64_t& users = users_of(parts_->pd_users, options.pd, "create a shared receive queue");
+    std::uint64_t& users = users_of(parts_->pds, options.pd, "create a shared receive queue");
     auto srq = parts_->srqs.add(
         [&options](std::uint32_t number) { return std::make_shared<SharedReceiveQueue>(number, options); });
     ++users;
@@ -211,7 +209,7 @@ void Hca::destroy_srq(const std::shared_ptr<SharedReceiveQueue>& srq)
                     static_cast<std::uint64_t>(users));
     srq->queue().close();
     parts_->srqs.remove(srq->number());
-    --users_of(parts_->pd_users, srq->pd(), "destroy a shared receive queue");
+    --users_of(parts_->pds, srq->pd(), "destroy a shared receive queue");
 }
 
 // ---- Queue pairs --------------------------------------------------------------------------------------------------
@@ -221,7 +219,7 @@ std::shared_ptr<QueuePair> Hca::create_qp(const QpOptions& options)
     check_limits("create a queue pair", options.send, parts_->options.queues);
     check_limits("create a queue pair", options.receive, parts_->options.queues);
     const Exclusive access{parts_->access};
-    std::uint64_t& users = users_of(parts_->pd_users, options.pd, "create a queue pair");
+    std::uint64_t& users = users_of(parts_->pds, options.pd, "create a queue pair");
     parts_->cqs.require(options.send_cq.get(), "create a queue pair with");
     parts_->cqs.require(options.receive_cq.get(), "create a queue pair with");
     if (options.srq)
@@ -242,7 +240,7 @@ void Hca::destroy_qp(const std::shared_ptr<QueuePair>& qp)
             after.links.push_back(qp->attributes_.link);
         reset(*qp);
         parts_->qps.remove(qp->number());
-        --users_of(parts_->pd_users, qp->pd(), "destroy a queue pair");
+        --users_of(parts_->pds, qp->pd(), "destroy a queue pair");
     }
     after.wake_waiting = true; // who waits for it waits in vain
     parts_->traffic.finish(after);

@@ -13,16 +13,20 @@
 #include <hca/hca.hpp>
 
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 
 namespace mrz::hca {
 
+//! A protection domain.
+struct Domain {
+    std::uint64_t users = 0; //!< Objects in it.
+};
+
 struct Hca::Parts {
     Parts(Bus& bus_given, HcaOptions given)
         : bus{bus_given}, options{std::move(given)}, mpt_cache{options.mpt_cache}, mtt_cache{options.mtt_cache},
-          keys{options.keys}, cqs{"completion queue", options.max_cqs, 1}, srqs{"shared receive queue",
-                                                                                options.max_srqs, 1},
+          keys{options.keys}, pds{"protection domain", options.max_pds, 1},
+          cqs{"completion queue", options.max_cqs, 1}, srqs{"shared receive queue", options.max_srqs, 1},
           // 0 and 1 are the management queue pairs of every adapter.
           qps{"queue pair", options.max_qps, 2}, translator{keys, mpt_cache, mtt_cache}, delivery{counters},
           responder{bus_given, translator, qps, delivery, counters}, requester{bus_given, translator, responder,
@@ -45,8 +49,7 @@ struct Hca::Parts {
     Cache mpt_cache;
     Cache mtt_cache;
     KeyTable keys;
-    std::unordered_map<std::uint32_t, std::uint64_t> pd_users; // every domain, and how many objects are in it
-    std::uint32_t next_pd = 1;
+    NumberTable<Domain> pds;
     NumberTable<CompletionQueue> cqs;
     NumberTable<SharedReceiveQueue> srqs;
     NumberTable<QueuePair> qps;

@@ -110,13 +110,13 @@ void Hca::Parts::tell_receive(QueuePair& qp, Aftermath& after)
     after.links.push_back(qp.attributes_.link);
 }
 
-WcStatus Hca::read_local(Pd pd, const Sge& from, std::span<std::byte> into) const
+WcStatus Hca::read_local(Pd pd, const Sge& from, std::span<std::byte> into, bool privileged) const
 {
     const std::uint64_t length = std::min<std::uint64_t>(from.length, into.size());
     Scratch scratch;
     const std::shared_lock access{parts_->access};
     const Violation violation = parts_->translator.translate(
-        {Mkey{from.lkey.value}, from.address, length, KeyRights::local_read, pd}, scratch.segments);
+        {Mkey{from.lkey.value}, from.address, length, KeyRights::local_read, pd, privileged}, scratch.segments);
     if (violation != Violation::none)
         return local_status(violation);
     if (!resolve(parts_->bus, scratch.segments, Direction::read, scratch.local))

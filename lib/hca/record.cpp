@@ -119,6 +119,7 @@ MkeyRecord checked_record(MkeySpec spec, const KeyLimits& limits)
     record.info.mode = spec.mode;
     record.info.pd = spec.pd;
     record.info.every_pd = spec.every_pd;
+    record.info.privileged = spec.privileged;
     record.info.rights = spec.rights;
     record.info.start = spec.start;
     record.info.length = spec.length;

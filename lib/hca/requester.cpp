@@ -110,7 +110,8 @@ WcStatus Requester::reach_local(const QueuePair& qp, SendQueue::Work& work, std:
         const std::uint64_t part = std::min<std::uint64_t>(length, sge.length - skipped);
         length -= part;
         const Violation violation = translator_.translate(
-            {Mkey{sge.lkey.value}, sge.address + skipped, part, needs, qp.pd()}, scratch.segments);
+            {Mkey{sge.lkey.value}, sge.address + skipped, part, needs, qp.pd(), qp.options_.privileged},
+            scratch.segments);
         if (violation != Violation::none)
             return local_status(violation);
     }

@@ -264,9 +264,10 @@ WcStatus Responder::reach_receive(const QueuePair& qp, std::uint64_t skip, std::
         skip -= skipped;
         const std::uint64_t part = std::min<std::uint64_t>(length, sge.length - skipped);
         length -= part;
-        const Violation violation = translator_.translate(
-            {Mkey{sge.lkey.value}, sge.address + skipped, part, KeyRights::local_write, qp.receive_pd()},
-            scratch.segments);
+        const Violation violation =
+            translator_.translate({Mkey{sge.lkey.value}, sge.address + skipped, part, KeyRights::local_write,
+                                   qp.receive_pd(), qp.options_.privileged},
+                                  scratch.segments);
         if (violation != Violation::none)
             return local_status(violation);
     }

@@ -110,7 +110,7 @@ Violation Translator::walk(const KeyUse& use, unsigned level, std::vector<DmaSeg
         return Violation::variant;
     if (info.free)
         return Violation::no_key;
-    if (info.pd != use.pd && !info.every_pd)
+    if ((info.pd != use.pd && !info.every_pd) || (info.privileged && !use.privileged))
         return Violation::domain;
     if (!grants(info.rights, use.needs))
         return Violation::rights;
@@ -172,7 +172,7 @@ Violation Translator::walk_keys(const MkeyRecord& record, const KeyUse& use, uns
         const std::uint64_t length = std::min(left, size - offset);
         mtt_cache_.touch(record.first_translation + entry);
         const Violation violation =
-            walk({piece.key, piece.iova + offset, length, needs, use.pd}, level + 1, segments);
+            walk({piece.key, piece.iova + offset, length, needs, use.pd, use.privileged}, level + 1, segments);
         if (violation != Violation::none)
             return violation;
         left -= length;

@@ -21,7 +21,8 @@ struct Quirks {
     //! A read in the midst of which its region ends is tried again for ever (rxe of Linux 6.1): reads of one packet
     //! are not.
     bool long_reads_never_end = false;
-    bool slow = false; //!< Under an emulator mostly: what a minute has to do, it does less often.
+    bool slow = false;     //!< Under an emulator mostly: what a minute has to do, it does less often.
+    unsigned steps = 3000; //!< Of a sequence at random.
 };
 Quirks quirks_of(std::string_view device);
 

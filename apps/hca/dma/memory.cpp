@@ -182,7 +182,7 @@ MemoryCounts Memory::counts() const noexcept
 std::span<std::byte> Memory::memory(DmaAddress at, std::uint64_t length, hca::Direction direction) noexcept
 {
     const std::size_t index = first_not_before(at.value());
-    if (index == placed_.size())
+    if (!answers_ || index == placed_.size())
         return {};
     const Placed& found = placed_[index];
     if (found.first > at.value() || found.mapping.bytes() == nullptr)

@@ -35,7 +35,7 @@ class Memory final : public Bus {
     static constexpr std::uint64_t page = 4096;
 
     Memory() = default;
-    ~Memory();
+    ~Memory() override;
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
@@ -50,6 +50,8 @@ class Memory final : public Bus {
     //! is there).
     void unmap(DmaAddress at, std::uint64_t bytes);
     void unmap_all() noexcept;
+    //! Whether it answers at all; what is mapped stays so. At first it does.
+    void let_answer(bool answers) noexcept { answers_ = answers; }
 
     [[nodiscard]] MemoryCounts counts() const noexcept;
     std::span<std::byte> memory(DmaAddress at, std::uint64_t length, hca::Direction direction) noexcept override;
@@ -85,6 +87,7 @@ class Memory final : public Bus {
     [[nodiscard]] std::size_t first_not_before(std::uint64_t at) const noexcept;
 
     std::vector<Placed> placed_; //!< In order of addresses; none overlap.
+    bool answers_ = true;
 };
 
 } // namespace mrz::dma

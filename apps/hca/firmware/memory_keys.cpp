@@ -22,6 +22,7 @@ using layouts::get;
 using layouts::part;
 using layouts::set;
 
+constexpr std::uint32_t own_keys = 2;            // special()
 constexpr std::uint32_t no_agreement = 0x317175; // what ConnectX firmware says of it
 
 //! The page size and pages that a umem gives a key that begins \p offset bytes into it.
@@ -61,7 +62,14 @@ void MemoryKey::end()
 
 MemoryKeys::MemoryKeys(const Context& context) : context_{context}
 {
-    context_.objects.limit(Kind::mkey, 0, context_.engine.options().keys.keys);
+    limit(context_.engine.options().keys.keys);
+}
+
+void MemoryKeys::limit(std::uint32_t most)
+{
+    // Adapters whose keys are used up say "limits exceeded", since their drivers say ENOMEM.
+    const std::uint32_t there_are = context_.engine.options().keys.keys - own_keys;
+    context_.objects.limit(Kind::mkey, 0, std::min(most, there_are), Status::lim);
 }
 
 void MemoryKeys::add_to(Commands& commands)
@@ -99,7 +107,9 @@ void MemoryKeys::begin()
         spec.variant = 0;
         return spec;
     };
-    special_.reserved_lkey = engine.create_mkey(all(hca::KeyMode::pa));
+    hca::MkeySpec reserved = all(hca::KeyMode::pa);
+    reserved.privileged = true;
+    special_.reserved_lkey = engine.create_mkey(std::move(reserved));
     special_.null = engine.create_mkey(all(hca::KeyMode::null));
 }
 

@@ -62,6 +62,9 @@ class MemoryKeys {
     //! Make, and free, the adapter's own keys.
     void begin();
     void end() noexcept;
+    //! So many keys of drivers there may be from now on; those that there are stay. Command thread, or between
+    //! commands.
+    void limit(std::uint32_t most);
 
     [[nodiscard]] SpecialKeys special() const;
     //! Throws Refusal, or Error as the engine does.

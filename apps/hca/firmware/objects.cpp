@@ -61,19 +61,20 @@ std::string_view to_string(Kind kind) noexcept
     return "object";
 }
 
-void Objects::limit(Kind kind, std::uint32_t first, std::uint32_t most)
+void Objects::limit(Kind kind, std::uint32_t first, std::uint32_t most, Status full)
 {
     Table& table = tables_[index(kind)];
     table.first = first;
     table.most = most;
+    table.full = full;
 }
 
 void Objects::require_room(Kind kind) const
 {
     const Table& table = tables_[index(kind)];
     if (table.objects.size() >= table.most)
-        throw Refusal{Status::no_res, "there are " + std::to_string(table.objects.size()) + " of " +
-                                          std::to_string(table.most) + ": " + std::string{to_string(kind)}};
+        throw Refusal{table.full, "there are " + std::to_string(table.objects.size()) + " of " +
+                                      std::to_string(table.most) + ": " + std::string{to_string(kind)}};
 }
 
 std::uint32_t Objects::vacant(Kind kind)

@@ -111,10 +111,11 @@ class Objects {
     ~Objects() { clear(); }
 
     //! Numbers of a kind: \p first to \p first + \p most - 1. Without this there is none.
-    void limit(Kind kind, std::uint32_t first, std::uint32_t most);
-    //! Throws no_res where as many exist as may.
+    //! \p full is the status where as many exist as may.
+    void limit(Kind kind, std::uint32_t first, std::uint32_t most, Status full = Status::no_res);
+    //! Throws limit()'s status where as many exist as may.
     void require_room(Kind kind) const;
-    //! A number that is free, not the one that was free last; throws no_res.
+    //! A number that is free, not the one that was free last; throws as require_room().
     [[nodiscard]] std::uint32_t vacant(Kind kind);
 
     //! Adds an object under its number, which is free and may lie outside of the limits.
@@ -158,6 +159,7 @@ class Objects {
     struct Table {
         std::uint32_t first = 0;
         std::uint32_t most = 0;
+        Status full = Status::no_res;
         std::uint32_t next = 0; // the number to be tried next, counted from first
         std::map<std::uint32_t, Entry> objects;
     };

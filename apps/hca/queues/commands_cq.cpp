@@ -116,6 +116,7 @@ void CompletionQueueCommands::create(const Command& command)
     options.record = memory.record;
     options.uar = static_cast<std::uint32_t>(get(context, cqc::uar_page));
     options.eq = eq->shared();
+    options.kernels = command.uid == 0;
     options.ignore_overrun = is_set(context, cqc::oi);
     options.moderation = moderation_of(context);
     auto uar = objects.use<Uar>(options.uar, command.uid, Of::uid_or_kernel);

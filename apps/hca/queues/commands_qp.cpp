@@ -148,6 +148,9 @@ void QueuePairCommands::create(const Command& command)
     RingMemory memory = place.bytes == 0 ? RingMemory{} : find_memory(objects, command.uid, place);
     add_rings(options, memory, context, shape);
     options.user_index = static_cast<std::uint32_t>(get(context, qpc::user_index));
+    options.privileged = is_set(context, qpc::rlky);
+    if (options.privileged && command.uid != 0)
+        throw Refusal{Status::bad_param, "the key to all memory is for the kernel's queue pairs"};
 
     QueuePairObject::Uses uses;
     uses.umems = std::move(memory.umems);

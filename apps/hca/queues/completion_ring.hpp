@@ -40,6 +40,7 @@ struct CompletionRingOptions {
     DmaAddress record;              //!< Its doorbell record, of 8 bytes.
     std::uint32_t uar = 0;          //!< The page of user access that it is armed in.
     std::shared_ptr<EventQueue> eq; //!< That its events go to.
+    bool kernels = false;           //!< Not of a user context.
     bool ignore_overrun = false;
     Moderation moderation;
 };

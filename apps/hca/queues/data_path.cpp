@@ -106,6 +106,7 @@ void DataPath::arm(const Rung& rung, const ArmRequest& request)
         return;
     }
     found->second.ring->arm(request.consumer_index, request.sequence, request.solicited);
+    look_soon(rung.number);
 }
 
 // Records say what doorbells said.
@@ -145,6 +146,7 @@ void DataPath::destroy_cq(std::uint32_t cqn)
     parts_.engine.destroy_cq(cq(cqn).engine);
     cqs_.erase(cqn);
     held_back_.erase(cqn);
+    faults_.forget_cq(cqn);
 }
 
 void DataPath::with_cq(std::uint32_t cqn, const std::function<void(CompletionRing&)>& function)
@@ -152,6 +154,19 @@ void DataPath::with_cq(std::uint32_t cqn, const std::function<void(CompletionRin
     const std::lock_guard lock{mutex_};
     function(*cq(cqn).ring);
     parts_.inbox.wake(); // its deadline may be another
+}
+
+void DataPath::set_completion_fault(const CompletionFault& fault)
+{
+    const std::lock_guard lock{mutex_};
+    faults_.set(fault);
+    parts_.inbox.wake();
+}
+
+DataPath::FaultyCompletions DataPath::faulty_completions() const
+{
+    const std::lock_guard lock{mutex_};
+    return {faults_.lost(), faults_.waiting()};
 }
 
 std::uint32_t DataPath::create_srq(const SharedReceiveOptions& options)
@@ -206,6 +221,7 @@ std::uint32_t DataPath::create_qp(QueuePairOptions options)
     engine.send = engine_limits;
     engine.send.work_requests = options.send ? std::min(options.send->entries(), engine_sends) : 1;
     engine.receive = {1, 64, 0};
+    engine.privileged = options.privileged;
     if (options.srq) {
         const auto found = srqs_.find(*options.srq);
         if (found == srqs_.end())
@@ -231,6 +247,7 @@ void DataPath::destroy_qp(std::uint32_t qpn)
     qps_.erase(qpn);
     again_.erase(qpn);
     watched_.erase(qpn);
+    faults_.forget_qp(qpn);
 }
 
 void DataPath::modify_qp(std::uint32_t qpn, hca::QpState to, const hca::QpAttributes& attributes)
@@ -246,6 +263,7 @@ void DataPath::modify_qp(std::uint32_t qpn, hca::QpState to, const hca::QpAttrib
         pair.reset();
         again_.erase(qpn);
         watched_.erase(qpn);
+        faults_.forget_qp(qpn);
     } else {
         if (attributes.link && !std::exchange(pair.has_link, true))
             ++links_;
@@ -297,6 +315,8 @@ bool DataPath::turn()
 {
     const std::lock_guard lock{mutex_};
     Chores chores = parts_.inbox.take();
+    if (faults_.waiting() != 0)
+        write_late(parts_.now());
     for (const std::uint32_t cqn : chores.completed)
         drain(cqn);
     for (const hca::Event& event : chores.events)
@@ -344,6 +364,7 @@ std::optional<Clock::time_point> DataPath::deadline() const
         if (other && (!nearest || *other < *nearest))
             nearest = other;
     };
+    consider(faults_.deadline());
     for (const std::uint32_t cqn : held_back_)
         consider(cqs_.at(cqn).ring->deadline());
     for (const auto* const list : {&watched_, &watched_srqs_}) {

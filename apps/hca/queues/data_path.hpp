@@ -3,6 +3,7 @@
 //! All queues of a device but its event queues: from the guest's rings to the engine and back.
 #pragma once
 
+#include "queues/completion_faults.hpp"
 #include "queues/completion_ring.hpp"
 #include "queues/event_queue.hpp"
 #include "queues/inbox.hpp"
@@ -71,6 +72,12 @@ class DataPath {
     void destroy_cq(std::uint32_t cqn);
     //! Calls \p function with the ring, whose lock is held.
     void with_cq(std::uint32_t cqn, const std::function<void(CompletionRing&)>& function);
+    void set_completion_fault(const CompletionFault& fault);
+    struct FaultyCompletions {
+        std::uint64_t lost;  //!< Ever.
+        std::size_t waiting; //!< Now.
+    };
+    [[nodiscard]] FaultyCompletions faulty_completions() const;
 
     [[nodiscard]] std::uint32_t create_srq(const SharedReceiveOptions& options);
     void destroy_srq(std::uint32_t srqn);
@@ -142,7 +149,11 @@ class DataPath {
     void drain(std::uint32_t cqn);
     void deliver(const hca::Completion& completion);
     void sent(QueuePair& qp, const hca::Completion& completion);
-    void write(std::uint32_t cqn, const Cqe& entry, bool solicited);
+    void write(QueuePair& qp, std::uint32_t cqn, const Cqe& entry, bool solicited);
+    void write_late(Clock::time_point now);
+    //! Whether it is there.
+    bool store(std::uint32_t cqn, const Cqe& entry, bool solicited);
+    void store(QueuePair& qp, std::uint32_t cqn, const Cqe& entry, bool solicited);
 
     // data_path_sends.cpp:
     void pump(QueuePair& qp);
@@ -160,6 +171,7 @@ class DataPath {
 
     // data_path_watches.cpp:
     void watch(std::uint32_t qpn);
+    void look_soon(std::uint32_t cqn);
     void look_at_starved();
     void look_at_watched(Clock::time_point now);
     static void look_later(Watch& watched, bool found, Clock::time_point now);
@@ -177,6 +189,7 @@ class DataPath {
     std::set<std::uint32_t> held_back_; // completion queues with an event that is due later
     std::map<std::uint32_t, Watch> watched_;
     std::map<std::uint32_t, Watch> watched_srqs_;
+    CompletionFaults faults_;
     std::vector<std::byte> entry_; // room that is used again
 };
 

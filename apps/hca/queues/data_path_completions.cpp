@@ -45,7 +45,7 @@ void DataPath::deliver(const hca::Completion& completion)
         return;
     }
     const bool failed = completion.status != hca::WcStatus::success;
-    write(pair.options.receive_cq,
+    write(pair, pair.options.receive_cq,
           received({completion.qpn, pair.options.user_index, static_cast<std::uint16_t>(completion.id)}, completion,
                    parts_.ethernet),
           completion.solicited || failed);
@@ -64,23 +64,44 @@ void DataPath::sent(QueuePair& pair, const hca::Completion& completion)
     }
     const Completed completed{completion.qpn, pair.options.user_index, work.entry};
     if (completion.status != hca::WcStatus::success)
-        write(pair.options.send_cq, send_failed(completed, work.opcode, syndrome_of(completion.status)), true);
+        write(pair, pair.options.send_cq, send_failed(completed, work.opcode, syndrome_of(completion.status)), true);
     else if (work.signaled)
-        write(pair.options.send_cq, send_done(completed, work.opcode, completion.byte_length), false);
+        write(pair, pair.options.send_cq, send_done(completed, work.opcode, completion.byte_length), false);
 }
 
-void DataPath::write(std::uint32_t cqn, const Cqe& entry, bool solicited)
+void DataPath::write(QueuePair& pair, std::uint32_t cqn, const Cqe& entry, bool solicited)
 {
-    const auto found = cqs_.find(cqn);
-    if (found == cqs_.end())
-        return;
-    CompletionRing& ring = *found->second.ring;
+    if (faults_.concern(cqn, cq(cqn).ring->options().kernels))
+        faults_.take({cqn, pair.engine->number(), entry, solicited}, parts_.now());
+    else
+        store(pair, cqn, entry, solicited);
+}
+
+void DataPath::write_late(Clock::time_point now)
+{
+    while (const auto late = faults_.next(now))
+        store(qp(late->qpn), late->cqn, late->entry, late->solicited);
+}
+
+bool DataPath::store(std::uint32_t cqn, const Cqe& entry, bool solicited)
+{
+    CompletionRing& ring = *cq(cqn).ring;
     const CompletionRing::Written written = ring.write(entry, solicited, parts_.now());
     if (ring.deadline())
         held_back_.insert(cqn);
     if (written == CompletionRing::Written::overrun_now) {
         log(Severity::warning, "completion queue " + std::to_string(cqn) + " is full, or its memory is gone");
         report_cq_error(cqn);
+    }
+    return written == CompletionRing::Written::stored;
+}
+
+void DataPath::store(QueuePair& pair, std::uint32_t cqn, const Cqe& entry, bool solicited)
+{
+    // A queue pair whose completions are lost cannot go on.
+    if (!store(cqn, entry, solicited) && pair.state() != hca::QpState::err) {
+        report({hca::EventType::qp_fatal, pair.engine->number()});
+        fail(pair);
     }
 }
 

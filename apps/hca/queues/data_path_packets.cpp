@@ -101,22 +101,22 @@ void DataPath::send_next(std::uint32_t number, PacketQueue& queue, std::uint16_t
     queue.consumed = static_cast<std::uint16_t>(queue.consumed + (sound ? size.blocks : 1));
     if (queue.state == PacketQueueState::error) {
         if (queue.options.flushes)
-            write(queue.options.cq, send_failed(completed, opcode, CqeSyndrome::wr_flush), true);
+            store(queue.options.cq, send_failed(completed, opcode, CqeSyndrome::wr_flush), true);
         return;
     }
     const auto known = static_cast<WqeOpcode>(opcode);
     const bool packet = known == WqeOpcode::send || known == WqeOpcode::tso;
     if (sound && (packet || known == WqeOpcode::nop)) {
         packets_dropped_ += packet ? 1 : 0;
-        if (signaled)
-            write(queue.options.cq, send_done(completed, opcode, 0), false);
+        if (signaled && !store(queue.options.cq, send_done(completed, opcode, 0), false))
+            queue.state = PacketQueueState::error; // as a queue pair whose completions are lost
         return;
     }
     log(Severity::warning, "entry " + std::to_string(completed.entry) + " of the queue of packets " +
                                format_hex(number) + " (opcode " + format_hex(opcode) +
                                ") fails: " + (sound ? "such a queue does not do that" : "it makes no sense"));
     queue.state = PacketQueueState::error;
-    write(queue.options.cq, send_failed(completed, opcode, CqeSyndrome::local_qp_op), true);
+    store(queue.options.cq, send_failed(completed, opcode, CqeSyndrome::local_qp_op), true);
 }
 
 } // namespace mrz::queues

@@ -148,9 +148,9 @@ void DataPath::finish(QueuePair& pair, std::uint16_t begin, std::optional<CqeSyn
 {
     const Completed completed{pair.engine->number(), pair.options.user_index, begin};
     if (failure)
-        write(pair.options.send_cq, send_failed(completed, pair.entry.opcode, *failure), true);
+        write(pair, pair.options.send_cq, send_failed(completed, pair.entry.opcode, *failure), true);
     else if (pair.entry.signaled)
-        write(pair.options.send_cq, send_done(completed, pair.entry.opcode, 0), false);
+        write(pair, pair.options.send_cq, send_done(completed, pair.entry.opcode, 0), false);
 }
 
 bool DataPath::read_translations(const QueuePair& pair, const hca::Sge& from, std::span<std::byte> into) const
@@ -164,7 +164,7 @@ bool DataPath::read_translations(const QueuePair& pair, const hca::Sge& from, st
             return false;
         }
     }
-    return parts_.engine.read_local(pd, from, into) == hca::WcStatus::success;
+    return parts_.engine.read_local(pd, from, into, pair.options.privileged) == hca::WcStatus::success;
 }
 
 // Why it was not changed, or nothing.

@@ -21,6 +21,15 @@ void DataPath::watch(std::uint32_t qpn)
     watched_.try_emplace(qpn, Watch{parts_.now() + first_look, first_look});
 }
 
+// Whoever is about to wait for completions may have added receives that are to be flushed.
+void DataPath::look_soon(std::uint32_t cqn)
+{
+    for (auto& [number, watched] : watched_) {
+        if (qps_.at(number)->options.receive_cq == cqn)
+            watched.next = Clock::time_point::min();
+    }
+}
+
 // Peers over links do not ask again and again, so they have to be told.
 void DataPath::look_at_starved()
 {

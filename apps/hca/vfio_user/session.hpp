@@ -56,7 +56,11 @@ class Session {
     void write(std::uint32_t region, std::uint64_t offset, Payload bytes);
     void check_memory_is_shared() const;
     template <class T>
-    void put(const T& answer);
+    void put(const T& answer)
+    {
+        const auto bytes = std::as_bytes(std::span{&answer, 1});
+        reply_.insert(reply_.end(), bytes.begin(), bytes.end());
+    }
 
     Connection& connection_;
     const Served& served_;

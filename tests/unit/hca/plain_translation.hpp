@@ -19,8 +19,8 @@ inline std::optional<DmaSegment> find_byte(const KeyTable& keys, const KeyUse& u
     const MkeyInfo& info = record->info;
     const std::uint64_t at = use.at.value();
     const std::uint64_t last = info.start.value() + (info.length - 1);
-    if (info.free || (info.pd != use.pd && !info.every_pd) || !grants(info.rights, use.needs) ||
-        at < info.start.value() || at > last)
+    if (info.free || (info.pd != use.pd && !info.every_pd) || (info.privileged && !use.privileged) ||
+        !grants(info.rights, use.needs) || at < info.start.value() || at > last)
         return std::nullopt;
     if (info.mode == KeyMode::pa)
         return DmaSegment{DmaAddress{at}, 1, false};
@@ -35,7 +35,7 @@ inline std::optional<DmaSegment> find_byte(const KeyTable& keys, const KeyUse& u
         std::uint64_t left = at - info.start.value();
         for (const IndirectEntry& entry : record->entries) {
             if (left < entry.length)
-                return find_byte(keys, {entry.key, entry.iova + left, 1, needs, use.pd}, level + 1);
+                return find_byte(keys, {entry.key, entry.iova + left, 1, needs, use.pd, use.privileged}, level + 1);
             left -= entry.length;
         }
         return std::nullopt;
@@ -45,7 +45,7 @@ inline std::optional<DmaSegment> find_byte(const KeyTable& keys, const KeyUse& u
     if (info.mode == KeyMode::mtt)
         return DmaSegment{record->pages.at(number) + at % size, 1, false};
     const IndirectEntry& entry = record->entries.at(number);
-    return find_byte(keys, {entry.key, entry.iova + at % size, 1, needs, use.pd}, level + 1);
+    return find_byte(keys, {entry.key, entry.iova + at % size, 1, needs, use.pd, use.privileged}, level + 1);
 }
 
 struct PlainTranslation {
@@ -58,7 +58,8 @@ inline PlainTranslation translate_plainly(const KeyTable& keys, const KeyUse& us
 {
     PlainTranslation result;
     for (std::uint64_t i = 0; i < use.length; ++i) {
-        const std::optional<DmaSegment> byte = find_byte(keys, {use.key, use.at + i, 1, use.needs, use.pd}, 0);
+        const std::optional<DmaSegment> byte =
+            find_byte(keys, {use.key, use.at + i, 1, use.needs, use.pd, use.privileged}, 0);
         // No key goes on at address 0 after the last one.
         if (!byte || (i != 0 && use.at.value() + i == 0))
             return {false, {}};

@@ -138,6 +138,25 @@ TEST_F(Translate, TheNullKeyHasNoMemory)
     EXPECT_EQ(segments, (Segments{{DmaAddress{}, 0x5678, true}}));
 }
 
+TEST_F(Translate, APrivilegedKeyIsForWhoIsPrivileged)
+{
+    MkeySpec spec;
+    spec.mode = KeyMode::pa;
+    spec.every_pd = true;
+    spec.privileged = true;
+    spec.rights = local_both;
+    spec.length = ~0ULL;
+    const Mkey all = keys.create(spec);
+    const Mkey over_it = pieces(KeyMode::klm, 0, 0x100, {{all, Iova{0x5000}, 0x100}});
+    for (const Mkey key : {all, over_it}) {
+        EXPECT_EQ(translate(key, 0x10, 0x20), Violation::domain);
+        segments.clear();
+        EXPECT_EQ(translator.translate({key, Iova{0x10}, 0x20, KeyRights::local_read, pd, true}, segments),
+                  Violation::none);
+        EXPECT_EQ(segments.size(), 1U);
+    }
+}
+
 TEST_F(Translate, PiecesOfAnyLengths)
 {
     const Mkey a = pages(0x1000, 0x1000, 12, {7});
@@ -321,6 +340,7 @@ TEST_F(Translate, AgreesWithAPlainModel)
             spec.mode = static_cast<KeyMode>(below(5));
             spec.pd = Pd{static_cast<std::uint32_t>(below(8) == 0)};
             spec.every_pd = below(8) == 0;
+            spec.privileged = below(8) == 0;
             spec.rights = static_cast<KeyRights>(random() | (below(4) != 0 ? 31 : 0)) & all_rights;
             spec.start = Iova{below(0x3000)};
             spec.length = 1 + below(0x3000);
@@ -337,8 +357,12 @@ TEST_F(Translate, AgreesWithAPlainModel)
                 tables.invalidate(made.back());
         }
         for (int use = 0; use < 100; ++use) {
-            const KeyUse wanted{made[below(made.size())], Iova{below(0x7000)}, below(0x900),
-                                static_cast<KeyRights>(1U << below(5)), Pd{0}};
+            const KeyUse wanted{made[below(made.size())],
+                                Iova{below(0x7000)},
+                                below(0x900),
+                                static_cast<KeyRights>(1U << below(5)),
+                                Pd{0},
+                                below(2) == 0};
             const PlainTranslation plain = translate_plainly(tables, wanted);
             segments.clear();
             const Violation violation = under_test.translate(wanted, segments);

@@ -115,7 +115,9 @@ class Hca {
     void receives_added(QueuePair& qp);
     void receives_added(SharedReceiveQueue& srq);
     //! Copies what a local key shows, as a send request would read it: for what the adapter itself wants to know.
-    [[nodiscard]] WcStatus read_local(Pd pd, const Sge& from, std::span<std::byte> into) const;
+    //! \p privileged: as QpOptions::privileged.
+    [[nodiscard]] WcStatus read_local(Pd pd, const Sge& from, std::span<std::byte> into,
+                                      bool privileged = false) const;
     //! Lets waiting work go on whose time has come, then takes completions.
     std::size_t poll(CompletionQueue& cq, std::span<Completion> completions);
     //! Lets waiting work go on whose time has come.

@@ -99,7 +99,8 @@ struct IndirectEntry {
 struct MkeySpec {
     KeyMode mode = KeyMode::mtt;
     Pd pd = {};
-    bool every_pd = false; //!< Usable in every domain: for the adapter's own keys.
+    bool every_pd = false;   //!< Usable in every domain: for the adapter's own keys.
+    bool privileged = false; //!< Usable only by queue pairs that are (QpOptions), below other keys, too.
     KeyRights rights = KeyRights::none;
     Iova start;               //!< The first address of the key.
     std::uint64_t length = 0; //!< Bytes, not 0; start + length is at most 2^64.
@@ -121,6 +122,7 @@ struct MkeyInfo {
     bool free = false; //!< The key is taken, but nothing may be done with it.
     Pd pd = {};
     bool every_pd = false;
+    bool privileged = false;
     KeyRights rights = KeyRights::none;
     Iova start;
     std::uint64_t length = 0;

@@ -40,6 +40,7 @@ struct QpOptions {
     QueueLimits receive = {};
     std::shared_ptr<ReceiveSource> receive_source = {}; //!< Where its receives come from, if they are not posted.
     bool signal_all = false;                            //!< Every send makes a completion.
+    bool privileged = false;                            //!< Its work may use keys that are (MkeySpec).
 };
 
 //! What modifying sets: exactly the members with a value. What a transition needs and what it allows is the kernel's

@@ -47,6 +47,7 @@ struct KeyUse {
     std::uint64_t length = 0;
     KeyRights needs = KeyRights::none;
     Pd pd = {};
+    bool privileged = false; //!< Whoever uses it may use keys that are.
 };
 
 //! Stands over a key table; the caller keeps the table from changing meanwhile.

@@ -2,6 +2,7 @@
 //! \file
 //! What registrations with the kernel's own driver become in mrz-hca's tables, against what was planned for them: the
 //! page size, the room for translations, and each of these. Runs on the host, where the device can be asked.
+#include "../guest.hpp"
 #include "support/require.hpp"
 #include "support/run_program.hpp"
 
@@ -10,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,16 +22,6 @@ namespace mrz::test {
 namespace {
 
 using nlohmann::json;
-
-constexpr int missing = 122; // mrz-vm(1)
-
-std::string variable(const char* name)
-{
-    const char* value = std::getenv(name);
-    if (value == nullptr)
-        throw std::runtime_error{std::string{name} + " is not set"};
-    return value;
-}
 
 std::uint64_t number(const json& hex)
 {
@@ -47,17 +37,6 @@ std::uint64_t page_of(const json& word)
 //! How keys get their translations.
 class ConnectXRegistrations : public testing::TestWithParam<const char*> {
   protected:
-    void SetUp() override
-    {
-        char name[] = "/tmp/mrz-connectx-XXXXXX";
-        ASSERT_NE(::mkdtemp(name), nullptr);
-        folder_ = name;
-    }
-    void TearDown() override
-    {
-        if (!folder_.empty())
-            std::filesystem::remove_all(folder_);
-    }
     //! What the device has, by key.
     [[nodiscard]] std::map<std::uint64_t, json> keys() const
     {
@@ -72,7 +51,8 @@ class ConnectXRegistrations : public testing::TestWithParam<const char*> {
         return found;
     }
 
-    std::filesystem::path folder_;
+    const SharedFolder shared_;
+    const std::filesystem::path& folder_ = shared_.path;
 };
 
 } // namespace
@@ -86,7 +66,7 @@ TEST_P(ConnectXRegistrations, AreBuiltAsPlanned)
          variable("MRZ_REGISTRAR"), folder_}};
     if (!guest.wait_for_error("registered\n")) {
         const ProgramResult result = guest.wait();
-        MRZ_REQUIRE(result.status != missing, result.err);
+        MRZ_REQUIRE(result.status != Guest::missing, result.err);
         FAIL() << result.status << ": " << result.out << result.err;
     }
     const std::map<std::uint64_t, json> seen = keys();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "adapter.hpp"
 
+#include "unit/hca_app/shared_file.hpp"
+
 #include <gmock/gmock.h>
 
 #include <array>
@@ -79,6 +81,40 @@ TEST_F(AdapterTest, IsResetByItsFunctionsReset)
     set_config(0x60 + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_BCR_FLR);
     EXPECT_EQ(config(PCI_COMMAND), 0);
     EXPECT_EQ(ask(R"({"get": "state"})")["bus_master"], false);
+}
+
+TEST_F(AdapterTest, ReachesMemoryOnlyWhileItIsABusMaster)
+{
+    const test::SharedFile file{4096};
+    adapter.exclusively([&] { memory.map({.at = DmaAddress{0x1000}, .bytes = 4096}, file.fd(), 0); });
+    const auto reached = [this] { return memory.memory(DmaAddress{0x1000}, 8, hca::Direction::read).size(); };
+    EXPECT_EQ(reached(), 0U);
+    set_config(PCI_COMMAND, PCI_COMMAND_MASTER);
+    EXPECT_EQ(reached(), 8U);
+    set_config(PCI_COMMAND, PCI_COMMAND_MEMORY);
+    EXPECT_EQ(reached(), 0U);
+    set_config(PCI_COMMAND, PCI_COMMAND_MASTER);
+    set_config(0x60 + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_BCR_FLR);
+    EXPECT_EQ(reached(), 0U);
+    set_config(PCI_COMMAND, PCI_COMMAND_MASTER);
+    adapter.reset();
+    EXPECT_EQ(reached(), 0U);
+    set_config(PCI_COMMAND, PCI_COMMAND_MASTER);
+    EXPECT_EQ(reached(), 8U);
+    EXPECT_EQ(ask(R"({"set": "removed"})"), true);
+    EXPECT_EQ(reached(), 0U);
+}
+
+TEST_F(AdapterTest, TakesFaultsOfCompletionsAndALimitOfKeys)
+{
+    EXPECT_EQ(ask(R"({"set": "completion-fault", "delay": 5, "lose": 2, "cq": 7})"), true);
+    EXPECT_EQ(ask(R"({"set": "completion-fault"})"), true);
+    EXPECT_TRUE(ask(R"({"set": "completion-fault", "delay": 3600001})").contains("error"));
+    EXPECT_TRUE(ask(R"({"set": "completion-fault", "cq": 16777216})").contains("error"));
+    EXPECT_EQ(ask(R"({"get": "state"})")["completions"]["lost"], 0);
+    EXPECT_EQ(ask(R"({"set": "key-limit", "most": 3})"), true);
+    EXPECT_EQ(ask(R"({"set": "key-limit"})"), true);
+    EXPECT_TRUE(ask(R"({"set": "key-limit", "most": 16777216})").contains("error"));
 }
 
 TEST_F(AdapterTest, AnswersNothingOnceItIsRemoved)

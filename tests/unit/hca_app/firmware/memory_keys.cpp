@@ -151,6 +151,21 @@ TEST_F(TheKeys, OfTooFewPagesAreRefused)
     EXPECT_EQ(firmware_.context().objects.count(Kind::mkey), 0U);
 }
 
+TEST_F(TheKeys, ThatAreUsedUpExceedALimit)
+{
+    firmware_.keys().limit(2);
+    const std::uint32_t first = make_free(4);
+    make_free(4);
+    const auto another = pages_key(0x10000, 0x1000, 12, {0x4000});
+    EXPECT_EQ(run(another).status, Status::lim);
+    EXPECT_EQ(run(0x202, {{l::destroy_mkey_in::mkey_index, first}}).status, Status::ok);
+    EXPECT_EQ(run(another).status, Status::ok) << log_;
+    firmware_.keys().limit(~0U);
+    for (std::uint32_t made = 2; made < options().keys.keys - 2; ++made)
+        make_free(0);
+    EXPECT_EQ(run(another).status, Status::lim) << "two are the adapter's own";
+}
+
 TEST_F(TheKeys, AreOfADomainThatIsThere)
 {
     auto command = pages_key(0x1000, 0x1000, 12, {0x10000});
@@ -246,6 +261,7 @@ TEST_F(TheKeys, SpecialOnesAreAlwaysThere)
     const Answer answer = run(0x203, {}, 16, l::query_special_contexts_out::bytes);
     const auto reserved = static_cast<std::uint32_t>(answer.get(l::query_special_contexts_out::resd_lkey));
     EXPECT_EQ(engine_.query_mkey(hca::Mkey{reserved}).mode, hca::KeyMode::pa);
+    EXPECT_TRUE(engine_.query_mkey(hca::Mkey{reserved}).privileged);
     const auto null = static_cast<std::uint32_t>(answer.get(l::query_special_contexts_out::null_mkey));
     EXPECT_EQ(engine_.query_mkey(hca::Mkey{null}).mode, hca::KeyMode::null);
     EXPECT_EQ(run(0x202, {{l::destroy_mkey_in::mkey_index, null >> 8}}).status, Status::bad_res);

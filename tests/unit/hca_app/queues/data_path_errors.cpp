@@ -163,7 +163,64 @@ TEST_F(DataPathErrors, AFullCompletionQueueIsReported)
     const auto data = layouts::part(std::span{*event}, layouts::eqe::data);
     EXPECT_EQ(layouts::get(data, layouts::eqe_cq_err::cqn), cqn);
     EXPECT_EQ(layouts::get(data, layouts::eqe_cq_err::syndrome), 1u);
+    expect_event(EventType::wq_catas_error, alice.number);
     EXPECT_FALSE(eq.next());
+    EXPECT_EQ(path.query_qp(alice.number).state, hca::QpState::err);
+    EXPECT_EQ(path.query_qp(bob.number).state, hca::QpState::rts) << "it has lost nothing yet";
+    post(alice, nop());
+    bob.receive(buffer, 64, lkey);
+    work();
+    EXPECT_FALSE(eq.next()) << "all was said";
+    // Whoever loses a completion there later ends, too.
+    Bytes signaled;
+    append_control(signaled, WqeOpcode::nop);
+    post(bob, ended(signaled));
+    work();
+    expect_event(EventType::wq_catas_error, bob.number);
+    EXPECT_EQ(path.query_qp(bob.number).state, hca::QpState::err);
+}
+
+TEST_F(DataPathErrors, OnlyAPrivilegedQueuePairUsesThePrivilegedKey)
+{
+    hca::MkeySpec spec;
+    spec.mode = hca::KeyMode::pa;
+    spec.pd = pd;
+    spec.every_pd = true;
+    spec.privileged = true;
+    spec.rights = hca::KeyRights::local_read | hca::KeyRights::local_write;
+    spec.length = ~std::uint64_t{0};
+    const std::uint32_t all = engine.create_mkey(spec).value;
+    for (const bool privileged : {false, true}) {
+        SCOPED_TRACE(privileged);
+        DriverQp from{memory, 4, 2};
+        DriverQp to{memory, 4, 2};
+        QueuePairOptions options = from.options(QpKind::rc, pd, cqn);
+        options.privileged = privileged;
+        from.number = path.create_qp(options);
+        options = to.options(QpKind::rc, pd, cqn);
+        options.privileged = privileged;
+        to.number = path.create_qp(options);
+        connect(from.number, to.number, 1);
+        connect(to.number, from.number);
+        post(from, write_entry(all, lkey, buffer));
+        work();
+        EXPECT_EQ(path.query_qp(from.number).state, privileged ? hca::QpState::rts : hca::QpState::err);
+        to.receive(buffer, 64, all);
+        from.write(send_entry(true));
+        from.tell_sends();
+        ring(from);
+        work();
+        if (privileged) {
+            EXPECT_EQ(opcode(cq.next().value_or(Bytes(64))), CqeOpcode::resp_send);
+            EXPECT_EQ(opcode(cq.next().value_or(Bytes(64))), CqeOpcode::req);
+        } else {
+            expect_failure(CqeOpcode::req_err, from.number, 0, CqeSyndrome::local_prot);
+        }
+        while (cq.next())
+            ;
+        path.destroy_qp(from.number);
+        path.destroy_qp(to.number);
+    }
 }
 
 TEST_F(DataPathErrors, ASenderWaitsForAReceiveAndGoesOnByItsTimer)
@@ -252,6 +309,11 @@ TEST_F(DataPathErrors, ReceivesThatAreAddedInErrorAreFlushed)
     bob.receive(buffer, 64, lkey);
     pass(256ms);
     expect_failure(CqeOpcode::resp_err, bob.number, 2, CqeSyndrome::wr_flush);
+    pass(1h);
+    bob.receive(buffer, 64, lkey);
+    arm(cq, cqn, 1);
+    work();
+    expect_failure(CqeOpcode::resp_err, bob.number, 3, CqeSyndrome::wr_flush);
 }
 
 TEST_F(DataPathErrors, NothingIsReadThatIsNotThere)
