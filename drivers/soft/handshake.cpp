@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "handshake.hpp"
 
+#include <hca/wire_message.hpp>
+
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
@@ -28,60 +30,27 @@ Greeting make_greeting(Greeting::Kind kind, std::uint32_t qpn, std::span<const s
 
 bool send(int socket, const Greeting& greeting, int memory) noexcept
 {
-    iovec bytes{const_cast<Greeting*>(&greeting), sizeof greeting};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &bytes;
-    message.msg_iovlen = 1;
-    if (memory >= 0) {
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-        cmsghdr* const header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof memory);
-        std::memcpy(CMSG_DATA(header), &memory, sizeof memory);
-    }
-    return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof greeting);
+    return hca::send_message(socket, std::as_bytes(std::span{&greeting, 1}), memory);
 }
 
 Received receive(int socket)
 {
+    using Came = hca::ReceivedMessage::Result;
     Received received;
-    // A byte more than a greeting has: so a longer message is known as such.
-    std::array<char, sizeof(Greeting) + 1> buffer{};
-    iovec bytes{buffer.data(), buffer.size()};
-    // Room for one descriptor: the kernel closes what else is sent.
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &bytes;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t length = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    hca::ReceivedMessage message =
+        hca::receive_message(socket, std::as_writable_bytes(std::span{&received.greeting, 1}));
+    received.memory = std::move(message.descriptor);
+    if (message.result == Came::nothing_yet)
         return received;
-    if (length <= 0) {
-        received.result = Received::Result::gone;
-        return received;
-    }
-    for (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-         header = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(header))) {
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-            header->cmsg_len == CMSG_LEN(sizeof(int))) {
-            int number = -1;
-            std::memcpy(&number, CMSG_DATA(header), sizeof number);
-            received.memory = FileDescriptor{number};
-        }
-    }
-    received.result = Received::Result::nonsense;
-    if (length != static_cast<ssize_t>(sizeof(Greeting)))
-        return received;
-    std::memcpy(&received.greeting, buffer.data(), sizeof(Greeting));
     const Greeting expected;
-    if (received.greeting.magic == expected.magic && received.greeting.version == expected.version &&
-        received.greeting.length <= received.greeting.bytes.size())
+    if (message.result == Came::gone)
+        received.result = Received::Result::gone;
+    else if (message.result == Came::message && received.greeting.magic == expected.magic &&
+             received.greeting.version == expected.version &&
+             received.greeting.length <= received.greeting.bytes.size())
         received.result = Received::Result::greeting;
+    else
+        received.result = Received::Result::nonsense;
     return received;
 }
 
