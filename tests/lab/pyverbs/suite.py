@@ -27,6 +27,7 @@ import unittest
 PACKAGED = pathlib.Path("/usr/share/doc/rdma-core/tests")
 # An emulated machine takes its time; this is for those that would never end.
 LIMIT = 90
+LOADING = 600  # until the first one begins: their modules are many
 LONGEST_REASON = 300
 
 
@@ -110,14 +111,16 @@ def run_tests(folder, options, chosen, done):
 def attend(process, found, say):
     """Takes in what a process tells, until it ends or hangs. Returns the test that it was at, or None, and why."""
     current = None
+    limit = LOADING
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         rest = b""
         while True:
-            if not selector.select(LIMIT):
+            if not selector.select(limit):
                 process.kill()
                 process.wait()
-                return current, f"it had not ended after {LIMIT} seconds"
+                return current, f"it had not ended after {limit} seconds"
+            limit = LIMIT
             data = os.read(process.stdout.fileno(), 1 << 16)
             if not data:
                 process.wait()
