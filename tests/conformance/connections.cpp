@@ -430,7 +430,7 @@ TEST_P(Connections, APeerThatIsKilledUnderLoadEndsAllThatIsUnderWay)
         const Region near = domain.register_memory(memory.bytes(), all_rights);
         peer->ask("traffic " + std::to_string(near.iova().value()) + " " + std::to_string(near.rkey().value) +
                   " 100000");
-        const Segment local = segment(near, 0, 4096);
+        const Segment local = segment(near, 100'000, 4096); // what the peer does not write meanwhile
         for (std::uint64_t id = 0; id < 16; ++id)
             queue_pair().post_send({.id = id, .segments = {&local, 1}}); // which nobody receives
         Completion none;
