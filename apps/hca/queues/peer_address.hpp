@@ -7,8 +7,6 @@
 
 #include <hca/link.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,7 +14,8 @@
 
 namespace mrz::queues {
 
-using Gid = std::array<std::byte, 16>;
+using firmware::Gid;
+using firmware::Mac;
 
 struct PeerAddress {
     std::uint16_t lid = 0;
@@ -26,7 +25,7 @@ struct PeerAddress {
     std::uint8_t hop_limit = 0;
     std::uint32_t flow_label = 0;
     // Over Ethernet:
-    std::array<std::byte, 6> mac{};
+    Mac mac{};
     std::uint8_t source = 0; //!< Which of the port's own addresses it is sent from.
     friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
 };

@@ -8,18 +8,20 @@
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <sys/wait.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace mrz::test {
 
@@ -110,6 +112,14 @@ class Guest {
     }
 
   private:
+    struct Descriptor {
+        explicit Descriptor(int of) noexcept : number{of} {}
+        Descriptor(const Descriptor&) = delete;
+        Descriptor& operator=(const Descriptor&) = delete;
+        ~Descriptor() { ::close(number); }
+        const int number;
+    };
+
     //! Of the guest: a script is there once its name is, and so is its status.
     static constexpr const char* loop = "cd \"$1\"\n"
                                         "echo 'the guest is ready' >&2\n"
@@ -147,12 +157,18 @@ class Guest {
     //! The other machine tells by files only. mrz-vm's time limit ends it all.
     void wait_for_file(const std::string& name) const
     {
+        const Descriptor news{::inotify_init1(IN_CLOEXEC)};
+        const Descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, vm_.pid(), 0))};
+        if (::inotify_add_watch(news.number, folder_.path.c_str(), IN_MOVED_TO) < 0 || end.number < 0)
+            throw std::runtime_error{"nobody tells of the guest's files, or of its end"};
         while (!std::filesystem::exists(file(name))) {
-            siginfo_t info{};
-            if (::waitid(P_PID, static_cast<id_t>(vm_.pid()), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-                info.si_pid != 0)
+            std::array<pollfd, 2> both{pollfd{news.number, POLLIN, 0}, pollfd{end.number, POLLIN, 0}};
+            ::poll(both.data(), both.size(), -1);
+            if (both[1].revents != 0)
                 throw std::runtime_error{"the guest has ended"};
-            std::this_thread::sleep_for(std::chrono::milliseconds{50});
+            std::array<char, 4096> events{};
+            if (both[0].revents != 0 && ::read(news.number, events.data(), events.size()) < 0)
+                throw std::runtime_error{"what the guest's files do cannot be read"};
         }
     }
 
