@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -100,7 +101,7 @@ class GigabytePage {
     void* address_;
 };
 
-std::optional<mrz::Domain> domain;
+std::map<std::string, mrz::Domain> domains;
 std::unique_ptr<Machine> machine;
 std::unique_ptr<GigabytePage> gigabyte;
 std::string no_gigabyte; // why there is none
@@ -195,11 +196,15 @@ void prepare()
     Machine::arrange_pool();
 }
 
+mrz::Domain domain_of(const std::string& device)
+{
+    const auto found = domains.find(device);
+    return found != domains.end() ? found->second : domains.emplace(device, mrz::Domain::open(device)).first->second;
+}
+
 mrz::Domain soft_domain()
 {
-    if (!domain)
-        domain = mrz::Domain::open("soft");
-    return *domain;
+    return domain_of("soft");
 }
 
 std::span<std::byte> gigabyte_page()
@@ -224,7 +229,7 @@ void release_machine() noexcept
 {
     gigabyte.reset();
     machine.reset();
-    domain.reset();
+    domains.clear();
 }
 
 } // namespace bench

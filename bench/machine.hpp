@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace bench {
 
@@ -35,8 +36,10 @@ class Machine {
     mrz::app::Eal eal_; //!< In memory, in the IOVA mode that it finds for itself.
 };
 
-//! A domain of the software adapter, open until release_machine(). While the kernel takes a closed one's io_uring
-//! apart it ends early what this process does with hugepages: a pool grows less than was asked for.
+//! A domain of a device, open until release_machine(). While the kernel takes the io_uring of the software adapter's
+//! closed one apart it ends early what this process does with hugepages: a pool grows less than was asked for.
+mrz::Domain domain_of(const std::string& device);
+//! That of the software adapter.
 mrz::Domain soft_domain();
 
 //! A page of 1 GiB, touched, that is mapped at the first call and kept until release_machine(): the kernel has to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! Registering memory that is there, with the software adapter: the least work for the largest pages.
+//! Registering memory that is there, by each driver that has a device: the least work for the largest pages.
 #include "machine.hpp"
 #include "subject.hpp"
 #include "touched_memory.hpp"
@@ -9,6 +9,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -21,12 +23,12 @@ double milliseconds(std::chrono::nanoseconds time)
     return std::chrono::duration<double, std::milli>{time}.count();
 }
 
-void register_soft(benchmark::State& state, Pages pages, std::size_t length)
+void register_with(benchmark::State& state, const std::string& device, Pages pages, std::size_t length)
 {
     run(state, [&] {
         for ([[maybe_unused]] auto iteration : state) {
             const TouchedMemory memory{pages, length};
-            const auto domain = soft_domain();
+            const auto domain = domain_of(device);
             const auto begin = Clock::now();
             std::optional region = domain.register_memory(memory.bytes(), mrz::Access::local_write,
                                                           {.indirect = false}); // as ibv_reg_mr
@@ -51,12 +53,25 @@ void register_soft(benchmark::State& state, Pages pages, std::size_t length)
     });
 }
 
+//! Of each driver the first device: "soft", "mlx5:mlx5_0", "verbs:mlx5_0".
+std::vector<std::pair<std::string, std::string>> devices()
+{
+    std::vector<std::pair<std::string, std::string>> first;
+    for (const mrz::Driver& driver : mrz::drivers()) {
+        const std::vector<std::string> all = driver.list();
+        if (!all.empty())
+            first.emplace_back(driver.name, std::string{driver.name} + ':' + all.front());
+    }
+    return first;
+}
+
 [[maybe_unused]] const bool subjects = [] {
-    for (const Pages pages : {Pages::small, Pages::transparent, Pages::huge_2m, Pages::huge_1g})
-        for (const auto& [length, text] : {std::pair{64_MiB, "64MiB"}, std::pair{1_GiB, "1GiB"}})
-            benchmark::RegisterBenchmark((std::string{"register/soft/"} + name(pages) + '/' + text).c_str(),
-                                         register_soft, pages, length)
-                ->Apply(one_run);
+    for (const auto& [driver, device] : devices())
+        for (const Pages pages : {Pages::small, Pages::transparent, Pages::huge_2m, Pages::huge_1g})
+            for (const auto& [length, text] : {std::pair{64_MiB, "64MiB"}, std::pair{1_GiB, "1GiB"}})
+                benchmark::RegisterBenchmark(("register/" + driver + '/' + name(pages) + '/' + text).c_str(),
+                                             register_with, device, pages, length)
+                    ->Apply(one_run);
     return true;
 }();
 

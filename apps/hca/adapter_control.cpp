@@ -74,6 +74,8 @@ void Adapter::add_to(control::Commands& commands)
                  [this](const Json&) {
                      Json shown = show(engine_.counters());
                      shown["packets_dropped"] = path_.packets_dropped();
+                     const std::lock_guard lock{mutex_};
+                     firmware_.between_commands([&] { shown["commands"] = show(firmware_.counts()); });
                      return shown;
                  });
     commands.add(Verb::get, "caches", "hits and misses of the caches of keys (mpt) and translations (mtt)",

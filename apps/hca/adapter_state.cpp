@@ -83,6 +83,14 @@ Json show_caches(const hca::HcaOptions& options, const hca::HcaCounters& counter
             {"mtt", hit_counts(options.mtt_cache, counters.mtt_cache)}};
 }
 
+Json show(const std::map<std::uint16_t, firmware::CommandCount>& counts)
+{
+    Json all = Json::object();
+    for (const auto& [opcode, count] : counts)
+        all[std::string{count.name}] = {{"times", count.times}, {"bytes", count.bytes}};
+    return all;
+}
+
 Json show(const dma::MemoryCounts& counts)
 {
     return {{"ranges", counts.ranges}, {"without_memory", counts.without_memory}, {"bytes", counts.bytes}};

@@ -23,6 +23,7 @@ struct Words {
     std::uint16_t lid = 0;
     std::string link = "infiniband";
     std::string registration = "umr";
+    bool no_devx = false;
     std::uint32_t keys = 1U << 20;
     std::string mpt_cache;
     std::string mtt_cache;
@@ -88,6 +89,8 @@ ServeOptions serve_of(const Words& words)
     firmware::Settings& settings = options.adapter.settings;
     settings.link = words.link == "ethernet" ? LinkType::ethernet : LinkType::infiniband;
     settings.umr_modifies_entity_size = words.registration == "umr";
+    if (words.no_devx)
+        settings.log_max_uctx = settings.log_max_umem = 0;
     set_addresses(settings, words.name.empty() ? words.socket : words.name);
     if (words.lid != 0)
         settings.lid = words.lid;
@@ -122,6 +125,8 @@ void add_serve(CLI::App& app, Words& words)
                    "How drivers register memory: umr (by work requests, with keys kept for it) or command")
         ->check(CLI::IsMember({"umr", "command"}))
         ->capture_default_str();
+    app.add_flag("--no-devx", words.no_devx,
+                 "Take no commands from processes, as a firmware without direct verbs (DevX)");
     app.add_option("--keys", words.keys, "Memory keys that there are")
         ->check(CLI::Range(1U << 6, (1U << 24) - 1))
         ->capture_default_str();

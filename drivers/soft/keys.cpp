@@ -20,16 +20,6 @@ hca::MkeySpec direct_spec(hca::Pd pd, const PlannedKey& key, const Layout& layou
     return spec;
 }
 
-//! Where an entry leads to in its direct key. A KSM entry begins at a multiple of its length: the first one perhaps
-//! before the memory, out of the bounds of both keys.
-Iova entry_iova(const PlannedIndirect& indirect, const IndirectEntry& entry, const PlannedKey& key)
-{
-    std::uint64_t at = key.iova.value() + (entry.offset - key.offset);
-    if (indirect.entry_shift)
-        at -= (indirect.iova.value() + entry.offset) & (indirect.entry_shift->bytes() - 1);
-    return Iova{at};
-}
-
 hca::MkeySpec indirect_spec(hca::Pd pd, const Plan& plan, const std::vector<OwnedKey>& pieces)
 {
     const PlannedIndirect& indirect = *plan.indirect;
@@ -43,7 +33,7 @@ hca::MkeySpec indirect_spec(hca::Pd pd, const Plan& plan, const std::vector<Owne
     spec.entries.reserve(indirect.entries.size());
     for (const IndirectEntry& entry : indirect.entries)
         spec.entries.push_back({.key = pieces[entry.key].get(),
-                                .iova = entry_iova(indirect, entry, plan.keys[entry.key]),
+                                .iova = plan.leads_to(entry),
                                 .length = entry.length});
     return spec;
 }

@@ -43,21 +43,22 @@ class DeviceList {
 
 } // namespace
 
-std::vector<std::string> device_names()
+std::vector<std::string> device_names(bool (*wanted)(ibv_device*))
 {
     std::vector<std::string> names;
     for (ibv_device* const device : DeviceList{})
-        names.emplace_back(::ibv_get_device_name(device));
+        if (wanted == nullptr || wanted(device))
+            names.emplace_back(::ibv_get_device_name(device));
     return names;
 }
 
-std::shared_ptr<Context> Context::open(std::string_view device)
+std::shared_ptr<Context> Context::open(std::string_view device, ibv_context* (*opener)(ibv_device*))
 {
     for (ibv_device* const candidate : DeviceList{}) {
         if (device != ::ibv_get_device_name(candidate))
             continue;
         errno = 0;
-        ibv_context* const context = ::ibv_open_device(candidate);
+        ibv_context* const context = opener != nullptr ? opener(candidate) : ::ibv_open_device(candidate);
         if (context == nullptr)
             throw open_failure(errno == 0 ? EIO : errno, device, candidate->dev_name);
         std::unique_ptr<Context> opened;

@@ -72,19 +72,17 @@ Limits limits_of(const Context& context)
 
 class VerbsDevice final : public Device {
   public:
-    VerbsDevice(std::shared_ptr<Context> context, ibv_pd* adopted)
-        : context_{std::move(context)}, adopted_{adopted}, limits_{limits_of(*context_)}, view_{
-                                                                                              choose_view(*context_)}
+    VerbsDevice(std::shared_ptr<Context> context, ibv_pd* adopted, std::string remark)
+        : context_{std::move(context)}, adopted_{adopted}, remark_{std::move(remark)}, limits_{limits_of(*context_)},
+          view_{choose_view(*context_)}
     {
+        if (remark_.empty() && is_software(context_->attributes().orig_attr))
+            remark_ = "a software device: the kernel does an adapter's work";
     }
 
     [[nodiscard]] std::string name() const override { return context_->name(); }
     [[nodiscard]] std::string_view driver() const override { return "verbs"; }
-    [[nodiscard]] std::string remark() const override
-    {
-        return is_software(context_->attributes().orig_attr) ? "a software device: the kernel does an adapter's work"
-                                                             : "";
-    }
+    [[nodiscard]] std::string remark() const override { return remark_; }
     [[nodiscard]] std::optional<int> numa_node() const override
     {
         // Absent of a software device; -1 where the machine does not say.
@@ -97,23 +95,29 @@ class VerbsDevice final : public Device {
     [[nodiscard]] bool pins_again() const override { return true; }
     [[nodiscard]] std::unique_ptr<ProtectionDomain> allocate_domain() override
     {
-        return std::make_unique<VerbsDomain>(adopted_ != nullptr ? std::make_shared<Pd>(context_, adopted_)
-                                                                 : std::make_shared<Pd>(context_));
+        return make_domain(adopted_ != nullptr ? std::make_shared<Pd>(context_, adopted_)
+                                               : std::make_shared<Pd>(context_));
     }
     [[nodiscard]] std::optional<CacheCounters> cache_counters() const override { return std::nullopt; }
 
   private:
     std::shared_ptr<Context> context_;
     ibv_pd* adopted_;
+    std::string remark_;
     Limits limits_;
     DmaView view_;
 };
 
 } // namespace
 
-std::shared_ptr<Device> make_device(std::shared_ptr<Context> context, ibv_pd* adopted)
+std::shared_ptr<Device> make_device(std::shared_ptr<Context> context, ibv_pd* adopted, std::string remark)
 {
-    return std::make_shared<VerbsDevice>(std::move(context), adopted);
+    return std::make_shared<VerbsDevice>(std::move(context), adopted, std::move(remark));
+}
+
+std::unique_ptr<ProtectionDomain> make_domain(std::shared_ptr<Pd> pd)
+{
+    return std::make_unique<VerbsDomain>(std::move(pd));
 }
 
 } // namespace mrz::verbs

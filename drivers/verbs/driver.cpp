@@ -8,6 +8,11 @@
 namespace mrz::verbs {
 namespace {
 
+std::vector<std::string> list()
+{
+    return device_names();
+}
+
 std::shared_ptr<Device> open(std::string_view device)
 {
     return make_device(Context::open(device));
@@ -24,7 +29,7 @@ Driver driver(); // as the table of drivers declares it
 
 Driver driver()
 {
-    return {.name = "verbs", .list = device_names, .open = open, .adopt = adopt};
+    return {.name = "verbs", .list = list, .open = open, .adopt = adopt};
 }
 
 } // namespace mrz::verbs

@@ -17,7 +17,8 @@ using cache::Wanted;
 namespace {
 
 // A key without a lease must not be one that goes when its room is needed.
-const RegionOptions evictable{.looked_up = false, .tier = Tier::temporary};
+// What it pins ends with it: budgets count on that.
+const RegionOptions evictable{.how = {.sharing = Sharing::never}, .looked_up = false, .tier = Tier::temporary};
 
 } // namespace
 

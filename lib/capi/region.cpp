@@ -36,21 +36,34 @@ mrz::Ordering checked_ordering(std::uint32_t ordering)
     }
 }
 
+mrz::Way checked_way(std::uint32_t way)
+{
+    switch (way) {
+    case MRZ_WAY_PINNED_ONCE:
+        return mrz::Way::pinned_once;
+    case MRZ_WAY_FEWEST_ENTRIES:
+        return mrz::Way::fewest_entries;
+    case MRZ_WAY_MEMORY_REGION:
+        return mrz::Way::memory_region;
+    default:
+        refuse("there is no way " + std::to_string(way), "use a value of enum mrz_way");
+    }
+}
+
 mrz::RegionOptions checked_options(const mrz_region_options* options)
 {
     if (options == nullptr)
         return {};
     const mrz_region_options known = known_options(options, "mrz_region_options");
-    if (known.reserved != 0)
-        refuse("the region's options have a reserved that is not 0",
-               "set the whole struct to zero before its members");
     // Dropped in silence, peers would be told of addresses that are none.
     if (known.has_iova == 0 && known.iova != 0)
         refuse("the region's options have an iova, but has_iova is 0", "set has_iova to 1");
     mrz::RegionOptions region_options;
     if (known.has_iova != 0)
         region_options.iova = mrz::Iova{known.iova};
-    region_options.how = {.paging = checked_paging(known.paging), .ordering = checked_ordering(known.ordering)};
+    region_options.how = {.paging = checked_paging(known.paging),
+                          .ordering = checked_ordering(known.ordering),
+                          .way = checked_way(known.way)};
     return region_options;
 }
 

@@ -8,6 +8,7 @@
 namespace mrz {
 
 // Here, so that their tables of functions are in one place.
+Basis::~Basis() = default;
 RegisteredMemory::~RegisteredMemory() = default;
 QueuePair::~QueuePair() = default;
 ProtectionDomain::~ProtectionDomain() = default;
@@ -28,6 +29,17 @@ namespace {
 }
 
 } // namespace
+
+std::optional<Ordering> RegisteredMemory::ordering() const noexcept
+{
+    return std::nullopt;
+}
+
+Proposal ProtectionDomain::propose(const RegisterRequest& /*request*/, const Layout& layout, const PlanOptions& options,
+                                   const Limits& limits)
+{
+    return {.plan = make_optimal_plan(layout, options, limits)};
+}
 
 RKey RegisteredMemory::reissue()
 {

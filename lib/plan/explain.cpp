@@ -129,6 +129,15 @@ std::uint64_t Plan::cost() const noexcept
            weights.indirect * indirect_entries();
 }
 
+Iova Plan::leads_to(const IndirectEntry& entry) const
+{
+    const PlannedKey& key = keys.at(entry.key);
+    std::uint64_t at = key.iova.value() + (entry.offset - key.offset);
+    if (indirect && indirect->entry_shift)
+        at -= (indirect->iova.value() + entry.offset) & (indirect->entry_shift->bytes() - 1);
+    return Iova{at};
+}
+
 std::string Plan::explain() const
 {
     const bool umem = !umems.empty();

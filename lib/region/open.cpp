@@ -19,6 +19,14 @@ std::string joined(const std::vector<std::string>& words)
     return text;
 }
 
+std::string names_of(std::span<const Driver> drivers)
+{
+    std::vector<std::string> names;
+    for (const Driver& driver : drivers)
+        names.emplace_back(driver.name);
+    return joined(names);
+}
+
 [[noreturn]] void refuse(std::string_view name, std::string limit, std::string remedy)
 {
     throw Error{ENODEV,
@@ -71,15 +79,24 @@ OpenedDevice open_device(std::string_view name, std::span<const Driver> drivers)
 {
     if (name == "any")
         return open_any(drivers);
+    // "DRIVER:DEVICE", or a device of whichever driver comes first.
+    const auto colon = name.find(':');
+    const std::string_view wanted = colon == std::string_view::npos ? std::string_view{} : name.substr(0, colon);
+    const std::string_view bare = name.substr(colon == std::string_view::npos ? 0 : colon + 1);
     std::vector<std::string> there;
     for (const Driver& driver : drivers) {
+        if (!wanted.empty() && driver.name != wanted)
+            continue;
         const std::vector<std::string> devices = driver.list();
-        if (std::ranges::find(devices, name) != devices.end())
-            return named(driver.open(name));
-        there.insert(there.end(), devices.begin(), devices.end());
+        if (std::ranges::find(devices, bare) != devices.end())
+            return named(driver.open(bare));
+        for (const std::string& device : devices)
+            if (std::ranges::find(there, device) == there.end())
+                there.push_back(device);
     }
     refuse(name, "there is no such device; there are: " + (there.empty() ? "none" : joined(there)),
-           "use one of these names, or any");
+           wanted.empty() ? "use one of these names, or any"
+                          : "use one of these names, without a driver's or with one of: " + names_of(drivers));
 }
 
 OpenedDevice adopt_device(ibv_pd* pd, std::span<const Driver> drivers)

@@ -121,6 +121,7 @@ struct Region::State {
     std::span<std::byte> bytes;
     Access access;
     Plan plan;
+    std::string remark;
     std::unique_ptr<RegisteredMemory> registered;
     std::optional<std::vector<BuiltKey>> built;
     std::uint64_t generation = next_generation();
@@ -195,15 +196,18 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
     wanted.reserve(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i) {
         const RegionOptions& options = requests[i].options;
-        const Iova iova = iova_of(requests[i]);
-        states[i]->plan = make_optimal_plan(
-            (*layouts)[i], {.iova = iova, .indirect = options.indirect, .weights = options.weights}, limits);
-        wanted.push_back({.address = requests[i].memory.data(),
-                          .length = requests[i].memory.size(),
-                          .iova = iova,
-                          .access = requests[i].access,
-                          .options = options.how,
-                          .plan = &states[i]->plan});
+        RegisterRequest& request = wanted.emplace_back(RegisterRequest{.address = requests[i].memory.data(),
+                                                                       .length = requests[i].memory.size(),
+                                                                       .iova = iova_of(requests[i]),
+                                                                       .access = requests[i].access,
+                                                                       .options = options.how});
+        Proposal proposal = state_->domain().propose(
+            request, (*layouts)[i],
+            {.iova = request.iova, .indirect = options.indirect, .weights = options.weights}, limits);
+        states[i]->plan = std::move(proposal.plan);
+        states[i]->remark = std::move(proposal.remark);
+        request.plan = &states[i]->plan;
+        request.basis = std::move(proposal.basis);
     }
     auto registered = state_->domain().register_many(wanted);
     std::vector<Region> regions;
@@ -272,6 +276,16 @@ RemoteRegion Region::reissue()
 const Plan& Region::plan() const noexcept
 {
     return state_->plan;
+}
+
+const std::string& Region::remark() const noexcept
+{
+    return state_->remark;
+}
+
+std::optional<Ordering> Region::ordering() const noexcept
+{
+    return state_->registered->ordering();
 }
 
 const std::optional<std::vector<BuiltKey>>& Region::built() const noexcept

@@ -98,6 +98,9 @@ Limits limits_for(std::span<const Domain> domains)
     limits.indirect.klm = limits.indirect.ksm = !domains.empty();
     for (const Domain& domain : domains) {
         const Limits device = domain.limits();
+        // What satisfies the umems' rule satisfies ibv_reg_mr's, too.
+        if (device.rule == PageSizeRule::umem)
+            limits.rule = PageSizeRule::umem;
         lower(limits.max_mtt_entries, device.max_mtt_entries);
         lower(limits.indirect.max_entries, device.indirect.max_entries);
         limits.indirect.klm = limits.indirect.klm && device.indirect.klm;

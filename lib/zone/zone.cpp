@@ -150,7 +150,9 @@ void Zone::register_own()
     if (!has_remote_right(access_) && (arena_->domains.empty() || of_arena(0) != nullptr))
         return;
     for (const Domain& domain : arena_->domains)
-        own_.push_back(domain.register_memory(bytes(), access_, {.tier = Tier::arena}));
+        // What it is a part of is pinned for as long as the arena lives.
+        own_.push_back(
+            domain.register_memory(bytes(), access_, {.how = {.sharing = Sharing::always}, .tier = Tier::arena}));
 }
 
 Access Zone::access() const noexcept

@@ -5,6 +5,7 @@
 
 #include "departures.hpp"
 #include "report.hpp"
+#include "support/pair.hpp"
 
 #include <mrzone/region.hpp>
 
@@ -30,10 +31,6 @@
 
 namespace mrz {
 
-inline void PrintTo(WcStatus status, std::ostream* stream)
-{
-    *stream << to_string(status);
-}
 inline void PrintTo(Access access, std::ostream* stream)
 {
     *stream << to_string(access);
@@ -78,46 +75,6 @@ class Buffer {
 inline bool same(std::span<const std::byte> a, std::span<const std::byte> b)
 {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-//! Two queue pairs that are connected to each other.
-struct Pair {
-    std::unique_ptr<QueuePair> near;
-    std::unique_ptr<QueuePair> far;
-
-    Pair(const Domain& near_domain, const Domain& far_domain, const QueuePairOptions& options = {})
-        : near{near_domain.create_queue_pair(options)}, far{far_domain.create_queue_pair(options)}
-    {
-        near->connect(far->local());
-        far->connect(near->local());
-    }
-
-    //! The next completion; fails the test if there is none in time.
-    static Completion wait(QueuePair& queue_pair)
-    {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
-        Completion completion;
-        while (queue_pair.poll({&completion, 1}) == 0) {
-            if (std::chrono::steady_clock::now() > deadline) {
-                ADD_FAILURE() << "no completion in a minute";
-                completion.status = WcStatus::general_error;
-                break;
-            }
-        }
-        return completion;
-    }
-    Completion run(const SendRequest& request) const
-    {
-        near->post_send(request);
-        return wait(*near);
-    }
-    WcStatus status(const SendRequest& request) const { return run(request).status; }
-};
-
-//! What a region's owner writes into a work request.
-inline Segment segment(const Region& region, std::size_t offset, std::size_t length)
-{
-    return {region.iova() + offset, static_cast<std::uint32_t>(length), region.lkey()};
 }
 
 //! The parameter is the name of a device.
@@ -172,17 +129,23 @@ class Conformance : public testing::TestWithParam<std::string> {
     Buffer far_memory{region_length + 2 * margin, 2};
 };
 
-//! Every device of every driver, or of one; or the one that MRZ_CONFORMANCE_DEVICE names.
+//! Every device of every driver, or of one; or the one that MRZ_CONFORMANCE_DEVICE names. Where several drivers know
+//! a device, all but the first are named, too.
 inline std::vector<std::string> devices_of(std::string_view wanted = {})
 {
     const char* const only = std::getenv("MRZ_CONFORMANCE_DEVICE");
+    std::vector<std::string> known;
     std::vector<std::string> names;
     for (const Driver& driver : drivers()) {
-        if (!wanted.empty() && driver.name != wanted)
-            continue;
-        for (const std::string& device : driver.list())
-            if (only == nullptr || device == only)
-                names.push_back(device);
+        for (const std::string& device : driver.list()) {
+            std::string name = device;
+            if (std::ranges::find(known, device) != known.end())
+                name.insert(0, std::string{driver.name} + ':');
+            else
+                known.push_back(device);
+            if ((wanted.empty() || driver.name == wanted) && (only == nullptr || name == only))
+                names.push_back(std::move(name));
+        }
     }
     return names;
 }

@@ -165,7 +165,8 @@ TEST_P(Registration, RefusesDevicesThatDoNotExist)
         ADD_FAILURE();
     } catch (const Error& error) {
         EXPECT_EQ(error.error_number(), ENODEV);
-        EXPECT_THAT(error.cause().limit, HasSubstr(GetParam()));
+        // Without the driver's name, if that is part of the device's here.
+        EXPECT_THAT(error.cause().limit, HasSubstr(GetParam().substr(GetParam().find(':') + 1)));
     }
 }
 

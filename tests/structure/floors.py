@@ -19,6 +19,7 @@ import unittest
 # there.
 SEES = {
     "base": set(),
+    "layouts": set(),
     "host": {"base"},
     "plan": {"base"},
     "hugepage": {"base", "host", "plan"},

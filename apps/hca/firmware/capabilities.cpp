@@ -54,7 +54,7 @@ std::vector<Capability> general(const Settings& settings, const hca::HcaOptions&
         MRZ_FIXED(log_max_xrcd, 16),
         MRZ_FIXED(log_max_transport_domain, 16),
         MRZ_FIXED(log_max_uctx, settings.log_max_uctx),
-        MRZ_FIXED(uctx_cap, 3), // raw transmit, and the device's own resources
+        MRZ_FIXED(uctx_cap, settings.log_max_uctx == 0 ? 0U : 3U), // raw transmit, and the device's own resources
         MRZ_FIXED(log_max_umem, settings.log_max_umem),
         // Memory keys.
         MRZ_FIXED(max_indirection, engine.keys.max_nesting),

@@ -53,45 +53,6 @@ void check_lengths(const Handler& handler, std::size_t in, std::size_t out)
 
 } // namespace
 
-std::string_view to_string(Status status) noexcept
-{
-    switch (status) {
-    case Status::ok:
-        return "OK";
-    case Status::internal_error:
-        return "internal error";
-    case Status::bad_op:
-        return "bad operation";
-    case Status::bad_param:
-        return "bad parameter";
-    case Status::bad_sys_state:
-        return "bad system state";
-    case Status::bad_res:
-        return "bad resource";
-    case Status::res_busy:
-        return "resource busy";
-    case Status::lim:
-        return "limits exceeded";
-    case Status::bad_res_state:
-        return "bad resource state";
-    case Status::ix:
-        return "bad index";
-    case Status::no_res:
-        return "no resources";
-    case Status::bad_inp_len:
-        return "bad input length";
-    case Status::bad_outp_len:
-        return "bad output length";
-    case Status::bad_qp_state:
-        return "bad queue pair state";
-    case Status::bad_pkt:
-        return "bad packet";
-    case Status::bad_size_outs_cqes:
-        return "too many outstanding completions";
-    }
-    return "?";
-}
-
 void Commands::add(Handler handler)
 {
     const std::uint16_t opcode = handler.opcode;

@@ -3,6 +3,8 @@
 //! Commands and what carries them out: the contract of everybody who implements one.
 #pragma once
 
+#include "layouts/command.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,27 +17,8 @@
 
 namespace mrz::firmware {
 
-//! How a command ended: the first byte of its output. Names and numbers are those of MLX5_CMD_STAT_… in Linux's
-//! include/linux/mlx5/device.h.
-enum class Status : std::uint8_t {
-    ok = 0x0,
-    internal_error = 0x1,
-    bad_op = 0x2,
-    bad_param = 0x3,
-    bad_sys_state = 0x4,
-    bad_res = 0x5,
-    res_busy = 0x6,
-    lim = 0x8,
-    bad_res_state = 0x9,
-    ix = 0xa,
-    no_res = 0xf,
-    bad_inp_len = 0x50,
-    bad_outp_len = 0x51,
-    bad_qp_state = 0x10,
-    bad_pkt = 0x30,
-    bad_size_outs_cqes = 0x40,
-};
-std::string_view to_string(Status status) noexcept;
+using layouts::Status;
+using layouts::to_string;
 
 //! A whole command: its input and room for its output, mailboxes gathered. The output is zero when a handler gets it.
 //! Both have at least the 16 bytes that every command has.

@@ -88,6 +88,10 @@ void Firmware::between_commands(const std::function<void()>& look)
 
 void Firmware::check(const Handler& handler, const Command& command)
 {
+    CommandCount& count = counts_[handler.opcode];
+    count.name = handler.name;
+    ++count.times;
+    count.bytes += command.in.size();
     life_.check(handler);
     domains_.check_user(command);
     inject_fault(handler);

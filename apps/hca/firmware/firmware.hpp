@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace mrz::firmware {
 
@@ -29,6 +30,13 @@ struct CommandFault {
     Status status = Status::internal_error;
     std::uint32_t syndrome = 0;
     std::optional<std::uint64_t> times = {}; //!< None: until it is taken back.
+};
+
+//! Commands of one kind that came to their handler, or to a fault in its place.
+struct CommandCount {
+    std::string_view name;
+    std::uint64_t times = 0;
+    std::uint64_t bytes = 0; //!< Of their inputs.
 };
 
 //! Made, then given the handlers of others (commands()), then started. read(), write() and reset() are for the
@@ -66,12 +74,15 @@ class Firmware {
     void wait();
     //! Runs \p look between two commands, while no other begins: for whoever shows objects.
     void between_commands(const std::function<void()>& look);
+    //! By opcode. Between commands.
+    [[nodiscard]] const std::map<std::uint16_t, CommandCount>& counts() const noexcept { return counts_; }
 
   private:
     void check(const Handler& handler, const Command& command);
     void inject_fault(const Handler& handler);
     void turn_off();
 
+    std::map<std::uint16_t, CommandCount> counts_;
     const Settings settings_;
     Objects objects_;
     const Context context_;

@@ -167,7 +167,7 @@ TEST_F(CRegion, TheKeysSpaceBeginsWhereTheOptionsSay)
     EXPECT_THAT(mrz_last_error(), HasSubstr("has_iova"));
 }
 
-TEST_F(CRegion, PagingAndOrderingThatDoNotExistAreRefused)
+TEST_F(CRegion, PagingOrderingAndWayThatDoNotExistAreRefused)
 {
     mrz_region_options options = no_options();
     options.ordering = MRZ_ORDERING_BEST;
@@ -182,8 +182,11 @@ TEST_F(CRegion, PagingAndOrderingThatDoNotExistAreRefused)
     EXPECT_EQ(errno_of(0, &options), -EINVAL);
     EXPECT_THAT(mrz_last_error(), HasSubstr("paging 2"));
     options = no_options();
-    options.reserved = 1;
+    options.way = MRZ_WAY_MEMORY_REGION; // the software adapter has one way
+    EXPECT_EQ(errno_of(0, &options), 0) << mrz_last_error();
+    options.way = MRZ_WAY_MEMORY_REGION + 1;
     EXPECT_EQ(errno_of(0, &options), -EINVAL);
+    EXPECT_THAT(mrz_last_error(), HasSubstr("way 3"));
 }
 
 TEST_F(CRegion, OptionsOfOtherVersionsAreTakenIfTheyAskForNothingUnknown)

@@ -177,13 +177,20 @@ enum mrz_ordering {
     MRZ_ORDERING_BEST,    /**< Relaxed where the device can, else strict. */
 };
 
+/** Which way to register memory, where a device has several: mlx5 has umems and ibv_reg_mr. */
+enum mrz_way {
+    MRZ_WAY_PINNED_ONCE = 0, /**< The driver's own: memory that several regions cover is pinned once. */
+    MRZ_WAY_FEWEST_ENTRIES,  /**< Whichever costs less in the device's tables. */
+    MRZ_WAY_MEMORY_REGION,   /**< That of ibv_reg_mr, as any program registers. Pages on demand need it. */
+};
+
 struct mrz_region_options {
     size_t struct_size; /**< sizeof(struct mrz_region_options). */
     uint64_t iova;      /**< Where the key's space begins; agrees with the address in the low 12 bits. */
     uint32_t has_iova;  /**< Not 0: iova counts. 0: iova is 0, and the key's space begins at the virtual address. */
     uint32_t paging;    /**< enum mrz_paging. */
     uint32_t ordering;  /**< enum mrz_ordering. */
-    uint32_t reserved;  /**< 0. */
+    uint32_t way;       /**< enum mrz_way. */
 };
 
 struct mrz_region_info {

@@ -38,10 +38,28 @@ enum class Ordering {
     best,    //!< Relaxed where the device can, else strict.
 };
 
+//! Which way to register memory, where a device has several. mlx5 has two: umems, whose memory is pinned once for many
+//! keys, and ibv_reg_mr, whose rule for page sizes is less strict.
+enum class Way {
+    pinned_once,    //!< The driver's own.
+    fewest_entries, //!< Whichever costs less in the device's tables.
+    memory_region,  //!< That of ibv_reg_mr, as any program registers. Pages on demand need it.
+};
+
+//! Whether a region may share what is pinned with others over the same pages, where the device can. It then stays pinned,
+//! whole, until the last of them ends.
+enum class Sharing {
+    never,   //!< What it pins is its own, and ends with it.
+    similar, //!< Only what is at most twice as long as the region: so it never keeps much more pinned than it has.
+    always,  //!< Whatever covers it: for parts of memory that is pinned for longer anyway, as an arena is.
+};
+
 //! How to register, apart from rights.
 struct RegisterOptions {
     Paging paging = Paging::pinned;
     Ordering ordering = Ordering::strict;
+    Way way = Way::pinned_once;
+    Sharing sharing = Sharing::similar;
 };
 
 //! Throws Error (invalid, EINVAL) with the reason if rights contradict each other: remote write and remote atomic
@@ -50,6 +68,22 @@ MRZ_API void check_access(Access access);
 //! "local write, remote read"; "local read" if that is all.
 MRZ_API std::string to_string(Access access);
 
+//! What a plan stands on besides the limits of its device, as only the driver that made it knows.
+class MRZ_API Basis {
+  public:
+    Basis() = default;
+    Basis(const Basis&) = delete;
+    Basis& operator=(const Basis&) = delete;
+    virtual ~Basis();
+};
+
+//! How memory is to be registered.
+struct Proposal {
+    Plan plan;
+    std::shared_ptr<const Basis> basis = {};
+    std::string remark = {}; //!< What another way would cost, if that is less. Mostly nothing.
+};
+
 struct RegisterRequest {
     std::byte* address = nullptr;
     std::size_t length = 0; //!< Bytes, not zero.
@@ -57,6 +91,7 @@ struct RegisterRequest {
     Access access = Access::local_read;
     RegisterOptions options = {};
     const Plan* plan = nullptr; //!< What is to be built. Lives until the call returns.
+    std::shared_ptr<const Basis> basis = {}; //!< The plan's.
 };
 
 //! One key as the device holds it.
@@ -66,6 +101,8 @@ struct BuiltKey {
     PageShift page_shift{12};                  //!< Of an entry; means nothing for KLM, whose entries differ.
     std::uint64_t entries = 0;                 //!< Translation entries, or those of an indirect key.
     std::optional<IndirectKind> indirect = {}; //!< None: a direct key, over pages.
+
+    friend bool operator==(const BuiltKey&, const BuiltKey&) = default;
 };
 
 //! What registering cost, by phase. A driver that cannot tell phases apart leaves the others zero.
@@ -94,6 +131,8 @@ class MRZ_API RegisteredMemory {
     //! Bytes that it keeps in place, counted in whole pages of the machine.
     [[nodiscard]] virtual std::size_t pinned_bytes() const noexcept = 0;
     [[nodiscard]] virtual RegisterPhases phases() const noexcept = 0;
+    //! Whether the device may reorder its writes: relaxed or strict; nothing if that cannot be told.
+    [[nodiscard]] virtual std::optional<Ordering> ordering() const noexcept;
     //! Makes another rkey to the same memory with the same rights. When it returns no operation reaches the memory by
     //! the old one any more, and the two differ at least in their variant byte; lkey and pinning stay. Throws Error:
     //! unsupported (ENOTSUP) where the driver does not choose keys: then only deregistering takes one back.
@@ -293,6 +332,12 @@ class MRZ_API ProtectionDomain {
     ProtectionDomain(const ProtectionDomain&) = delete;
     ProtectionDomain& operator=(const ProtectionDomain&) = delete;
     virtual ~ProtectionDomain(); //!< After all that was made of it.
+
+    //! How register_memory() is to register memory with this \p layout, for which \p request has no plan yet. Unless a
+    //! driver has more to choose from: the optimal plan by \p limits, the device's. Throws Error as make_optimal_plan(),
+    //! and for what the request wants and the way that it names has not.
+    virtual Proposal propose(const RegisterRequest& request, const Layout& layout, const PlanOptions& options,
+                             const Limits& limits);
 
     //! Throws Error with the cause told apart: locked_memory, cgroup, permission (a read-only mapping where the
     //! driver pins for writing), invalid (unmapped memory, a range that wraps), unsupported (paging or ordering; key

@@ -132,8 +132,9 @@ struct RemoteRegion {
 //! closes throws Error (unsupported, ENOTSUP) there.
 class MRZ_API Domain {
   public:
-    //! Opens a device by name. A name never becomes another device: only "any" takes the first device of the first
-    //! driver that has one, at last the software adapter, which is said (reason(), and once in the log).
+    //! Opens a device by name; where several drivers know it, the first of them, unless one is named: "verbs:mlx5_0".
+    //! A name never becomes another device: only "any" takes the first device of the first driver that has one, at
+    //! last the software adapter, which is said (reason(), and once in the log).
     //! Throws Error: unsupported (ENODEV) naming the devices there are; and whatever the driver says.
     static Domain open(std::string_view device = "any");
 
@@ -213,7 +214,8 @@ class MRZ_API Region {
   public:
     Region(Region&&) noexcept;
     Region& operator=(Region&&) noexcept;
-    //! Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned.
+    //! Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned, unless by another
+    //! region that it shares what is pinned with (RegisterOptions::sharing).
     ~Region();
 
     //! The memory, exactly as it was named.
@@ -233,6 +235,10 @@ class MRZ_API Region {
     RemoteRegion reissue();
     //! What was planned before pinning.
     [[nodiscard]] const Plan& plan() const noexcept;
+    //! What another of the device's ways to register would cost, if that is less: a sentence. Mostly nothing.
+    [[nodiscard]] const std::string& remark() const noexcept;
+    //! Whether the device may reorder its writes: relaxed or strict; nothing if that cannot be told.
+    [[nodiscard]] std::optional<Ordering> ordering() const noexcept;
     //! What the device says that it built, which equals the plan; nothing if it cannot tell.
     [[nodiscard]] const std::optional<std::vector<BuiltKey>>& built() const noexcept;
     [[nodiscard]] std::size_t pinned_bytes() const noexcept;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! In the guest: registers memory of many kinds with mlx5_0, tells what was planned for it, and holds it for as long
+//! In the guest: registers memory of many kinds with mlx5_0 by ibv_reg_mr, tells what was planned for it, and holds it for as long
 //! as others look at the device: registrar FOLDER
 //!
 //! FOLDER gets the file "planned", a JSON list; the program ends once "seen" is there, too.
 #include <mrzone/host.hpp>
 #include <mrzone/region.hpp>
 
+#include "../planned.hpp"
 #include "support/mapping.hpp"
 
 #include <nlohmann/json.hpp>
@@ -34,28 +35,10 @@ class Registrar {
     void add(std::span<std::byte> memory, const std::string& what)
     {
         const Region& region = regions_.emplace_back(domain_.register_memory(memory, Access::local_write));
-        const PlannedKey& key = region.plan().keys.at(0);
-        const auto layout = read_layout(memory, DmaView::frames);
-        if (!layout)
-            throw std::runtime_error{"frames cannot be read"};
-        // The translations that a device needs: where its pages of this size begin.
-        json pages = json::array();
-        const std::uint64_t page = key.page_shift.bytes();
-        for (const Extent& extent : layout->extents()) {
-            const std::uint64_t end = extent.dma.value() + extent.length;
-            for (std::uint64_t at = extent.dma.value() / page * page; at < end; at += page) {
-                // A page may hold the end of one extent and the begin of the next.
-                if (pages.empty() || pages.back() != at)
-                    pages.push_back(at);
-            }
-        }
-        planned_.push_back({{"what", what},
-                            {"key", region.lkey().value},
-                            {"bytes", memory.size()},
-                            {"start", region.iova().value()},
-                            {"page_shift", key.page_shift.value()},
-                            {"entries", key.entries},
-                            {"pages", pages}});
+        json planned = planned_key(region.plan().keys.at(0), layout_of(region));
+        planned["what"] = what;
+        planned["key"] = region.lkey().value;
+        planned_.push_back(std::move(planned));
     }
     std::span<std::byte> map(std::size_t bytes, int flags) { return mappings_.emplace_back(bytes, flags).bytes(); }
     [[nodiscard]] const json& planned() const { return planned_; }
@@ -63,7 +46,7 @@ class Registrar {
   private:
     // Memory outlives its regions.
     std::list<Mapping> mappings_;
-    Domain domain_ = Domain::open("mlx5_0");
+    Domain domain_ = Domain::open("verbs:mlx5_0");
     std::list<Region> regions_;
     json planned_ = json::array();
 };

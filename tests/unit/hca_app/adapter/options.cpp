@@ -30,6 +30,8 @@ TEST(HcaOptions, SayWhatTheDeviceIs)
     EXPECT_EQ(plain->adapter.settings.link, firmware::LinkType::infiniband);
     EXPECT_TRUE(plain->adapter.settings.umr_modifies_entity_size);
     EXPECT_FALSE(plain->control);
+    EXPECT_NE(plain->adapter.settings.log_max_uctx, 0U);
+    EXPECT_EQ(parse({"--socket=s", "--no-devx"}).serve->adapter.settings.log_max_uctx, 0U);
     EXPECT_EQ(plain->adapter.engine.mpt_cache.sets, 0u);
 
     const auto other = parse({"--socket=s", "--link-type=ethernet", "--registration=command", "--control", "c",

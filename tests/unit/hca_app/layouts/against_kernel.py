@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares each field of apps/hca/layouts with Linux's mlx5_ifc.h, as Debian's linux-headers packages have it.
+"""Compares each field of lib/layouts with Linux's mlx5_ifc.h, as Debian's linux-headers packages have it.
 
 usage: against_kernel.py LAYOUTS COMPILER [FOLDER…]
 

@@ -6,6 +6,9 @@
 
 #include "layouts/field.hpp"
 
+#include <cstdint>
+#include <string_view>
+
 namespace mrz::layouts {
 
 //! The beginning of every command's input.
@@ -52,5 +55,65 @@ inline constexpr Field token{4584, 8};
 inline constexpr Field ctrl_signature{4592, 8};
 inline constexpr Field signature{4600, 8};
 } // namespace cmd_if_box
+
+//! How a command ended: the first byte of its output. Names and numbers are those of MLX5_CMD_STAT_… in Linux's
+//! include/linux/mlx5/device.h.
+enum class Status : std::uint8_t {
+    ok = 0x0,
+    internal_error = 0x1,
+    bad_op = 0x2,
+    bad_param = 0x3,
+    bad_sys_state = 0x4,
+    bad_res = 0x5,
+    res_busy = 0x6,
+    lim = 0x8,
+    bad_res_state = 0x9,
+    ix = 0xa,
+    no_res = 0xf,
+    bad_inp_len = 0x50,
+    bad_outp_len = 0x51,
+    bad_qp_state = 0x10,
+    bad_pkt = 0x30,
+    bad_size_outs_cqes = 0x40,
+};
+//! "bad parameter", …; "?" for what is none.
+constexpr std::string_view to_string(Status status) noexcept
+{
+    switch (status) {
+    case Status::ok:
+        return "OK";
+    case Status::internal_error:
+        return "internal error";
+    case Status::bad_op:
+        return "bad operation";
+    case Status::bad_param:
+        return "bad parameter";
+    case Status::bad_sys_state:
+        return "bad system state";
+    case Status::bad_res:
+        return "bad resource";
+    case Status::res_busy:
+        return "resource busy";
+    case Status::lim:
+        return "limits exceeded";
+    case Status::bad_res_state:
+        return "bad resource state";
+    case Status::ix:
+        return "bad index";
+    case Status::no_res:
+        return "no resources";
+    case Status::bad_inp_len:
+        return "bad input length";
+    case Status::bad_outp_len:
+        return "bad output length";
+    case Status::bad_qp_state:
+        return "bad queue pair state";
+    case Status::bad_pkt:
+        return "bad packet";
+    case Status::bad_size_outs_cqes:
+        return "too many outstanding completions";
+    }
+    return "?";
+}
 
 } // namespace mrz::layouts

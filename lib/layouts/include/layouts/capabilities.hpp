@@ -17,6 +17,8 @@ inline constexpr Field max_sgl_for_optimized_performance{192, 8};
 inline constexpr Field log_max_cq_sz{200, 8};
 inline constexpr Field log_max_cq{219, 5};
 inline constexpr Field log_max_eq_sz{224, 8};
+inline constexpr Field relaxed_ordering_write{232, 1};
+inline constexpr Field relaxed_ordering_read{233, 1};
 inline constexpr Field log_max_mkey{234, 6};
 inline constexpr Field dump_fill_mkey{248, 1};
 inline constexpr Field fast_teardown{251, 1};
