@@ -35,7 +35,7 @@ inline constexpr Field len{192, 64};
 inline constexpr Field bsf_octword_size{256, 32};
 inline constexpr Field translations_octword_size{416, 32};
 inline constexpr Field relaxed_ordering_read{473, 1};
-inline constexpr Field log_page_size{474, 6}; // Linux before 6.13 writes the lower five bits
+inline constexpr Field log_page_size{474, 6}; // {475, 5} before Linux 6.13
 } // namespace mkc
 
 namespace create_mkey_in {

@@ -127,7 +127,7 @@ class Registrar {
         add(zones_.emplace_back(arena.reserve("zone", size, access)).region(domain_), "zone of an arena");
     }
     //! So that only some pages of the pool are left.
-    void fragment() { held_.emplace(50U, 11U); }
+    void fragment() { held_.emplace(20U, 11U); }
     [[nodiscard]] const json& planned() const { return planned_; }
 
   private:
@@ -189,9 +189,9 @@ void register_arena(Registrar& registrar)
 void register_fragmented_arena(Registrar& registrar)
 {
     registrar.fragment();
-    const std::span<std::byte> block = registrar.build("fragmented", 128_MiB).windows().front().block();
+    const std::span<std::byte> block = registrar.build("fragmented", 256_MiB).windows().front().block();
     const Region& whole = registrar.add(block, "fragmented arena", all_rights);
-    std::cout << "fragmented arena of 128 MiB: " << whole.plan().explain() << std::endl;
+    std::cout << "fragmented arena of 256 MiB: " << whole.plan().explain() << std::endl;
     RegionOptions direct;
     direct.indirect = false;
     direct.how.sharing = Sharing::never;

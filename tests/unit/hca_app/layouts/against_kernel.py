@@ -6,7 +6,8 @@ usage: against_kernel.py LAYOUTS COMPILER [FOLDER…]
 
 A header is looked for in the folders, below usr/src/linux-headers-*-common. The header is C, and the structures in it
 are arrays of one byte a bit: so a C program asks where each field is. A field has to be as in one of the headers at
-least, since they differ from one kernel to the next; one that no header has says so ("not in the kernel header").
+least, since they differ from one kernel to the next; one that no header has says so ("not in the kernel header"), and
+one that was otherwise before says how ("{475, 5} before Linux 6.13").
 """
 
 import os
@@ -26,6 +27,8 @@ STAND_INS = {"command_in": "destroy_mkey_in", "command_out": "destroy_mkey_out"}
 NAMESPACE = re.compile(r"^namespace (\w+) \{")
 MEMBER = re.compile(r"^inline constexpr (?:layouts::)?(Field|Block) (\w+)\{(\d+), (\d+)\};(.*)$")
 
+BEFORE = re.compile(r"\{(\d+), (\d+)\} before Linux")
+
 PREAMBLE = """
 #include <stddef.h>
 #include <stdint.h>
@@ -41,17 +44,19 @@ typedef uint16_t __be16; typedef uint32_t __be32; typedef uint64_t __be64;
 
 
 class Member:
-    def __init__(self, file, structure, kind, name, offset, width):
+    def __init__(self, file, structure, kind, name, offset, width, note):
         self.where = f"{file}: {structure}::{name}"
         self.structure = STAND_INS.get(structure, structure)
         self.name = name
         scale = 1 if kind == "Field" else 8
         self.offset = offset * scale
         self.width = width * scale  # 0: to the end of the command
+        before = BEFORE.search(note)
+        self.before = (int(before[1]), int(before[2])) if before else None
 
     def is_as(self, there):
         offset, width = there
-        return self.offset == offset and (self.width == 0 or self.width == width)
+        return there == self.before or (self.offset == offset and (self.width == 0 or self.width == width))
 
 
 def members_of(layouts):
@@ -68,7 +73,8 @@ def members_of(layouts):
                 if not found or structure is None:
                     sys.exit(f"{path.name}: not understood: {line}")
                 if UNCOMPARED not in found[5]:
-                    members.append(Member(path.name, structure, found[1], found[2], int(found[3]), int(found[4])))
+                    kind, name, offset, width, note = found.groups()
+                    members.append(Member(path.name, structure, kind, name, int(offset), int(width), note))
     return members
 
 
