@@ -3,7 +3,6 @@
 
 #include "layouts/memory.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -141,12 +140,11 @@ Json show(const firmware::MemoryKeys::Shown& key)
     return shown;
 }
 
-Json show(std::vector<firmware::MemoryKeys::Shown> keys, bool free, std::uint64_t most)
+Json show(const std::vector<firmware::MemoryKeys::Shown>& keys, bool free, std::uint64_t most)
 {
     std::size_t free_ones = 0;
     for (const firmware::MemoryKeys::Shown& key : keys)
         free_ones += key.context.free() ? 1 : 0;
-    std::ranges::sort(keys, {}, [](const firmware::MemoryKeys::Shown& key) { return key.key.value; });
     Json list = Json::array();
     for (const firmware::MemoryKeys::Shown& key : keys) {
         if (list.size() < most && (free || !key.context.free()))

@@ -25,6 +25,6 @@ namespace mrz {
 [[nodiscard]] control::Json show(const std::vector<fabric::Fabric::State>& links);
 [[nodiscard]] control::Json show(const firmware::MemoryKeys::Shown& key);
 //! By key; free ones only if \p free, and no more than \p most.
-[[nodiscard]] control::Json show(std::vector<firmware::MemoryKeys::Shown> keys, bool free, std::uint64_t most);
+[[nodiscard]] control::Json show(const std::vector<firmware::MemoryKeys::Shown>& keys, bool free, std::uint64_t most);
 
 } // namespace mrz

@@ -60,8 +60,9 @@ bool Traffic::turn(Link& link)
         link.resting_.clear();
         // What the peer wrote before its end counts; but it may be there still, and never stop.
         if (ending && (!worked || link.deaf_.load() || ++link.last_turns_ > most_last_turns)) {
-            fail_all(link, after);
+            // First: whose queue is empty when it is looked at sees by himself that the link has ended.
             link.phase_.store(Link::Phase::ended);
+            fail_all(link, after);
             let_blocked_go_on(link, after); // datagrams
             worked = true;
         } else {

@@ -86,7 +86,8 @@ Violation Translator::translate(const KeyUse& use, std::vector<DmaSegment>& segm
     const std::size_t before = segments.size();
     // The last segment may grow by merging, so a refusal has to shorten it again.
     const std::uint64_t last_length = before == 0 ? 0 : segments.back().length;
-    const Violation violation = walk(use, 0, segments);
+    Walk so_far{segments};
+    const Violation violation = walk(use, 0, so_far);
     if (violation != Violation::none) {
         segments.resize(before);
         if (before != 0)
@@ -95,7 +96,7 @@ Violation Translator::translate(const KeyUse& use, std::vector<DmaSegment>& segm
     return violation;
 }
 
-Violation Translator::walk(const KeyUse& use, unsigned level, std::vector<DmaSegment>& segments) const
+Violation Translator::walk(const KeyUse& use, unsigned level, Walk& so_far) const
 {
     if (use.length == 0)
         return Violation::none;
@@ -120,16 +121,16 @@ Violation Translator::walk(const KeyUse& use, unsigned level, std::vector<DmaSeg
         return Violation::bounds;
     switch (info.mode) {
     case KeyMode::pa:
-        return append({DmaAddress{use.at.value()}, use.length, false}, segments, max_segments);
+        return append({DmaAddress{use.at.value()}, use.length, false}, so_far.segments, max_segments);
     case KeyMode::null:
-        return append({DmaAddress{}, use.length, true}, segments, max_segments);
+        return append({DmaAddress{}, use.length, true}, so_far.segments, max_segments);
     case KeyMode::mtt:
-        return walk_pages(*record, use, segments);
+        return walk_pages(*record, use, so_far.segments);
     case KeyMode::klm:
     case KeyMode::ksm:
         break;
     }
-    return walk_keys(*record, use, level, segments);
+    return walk_keys(*record, use, level, so_far);
 }
 
 Violation Translator::walk_pages(const MkeyRecord& record, const KeyUse& use, std::vector<DmaSegment>& segments) const
@@ -150,8 +151,7 @@ Violation Translator::walk_pages(const MkeyRecord& record, const KeyUse& use, st
     return Violation::none;
 }
 
-Violation Translator::walk_keys(const MkeyRecord& record, const KeyUse& use, unsigned level,
-                                std::vector<DmaSegment>& segments) const
+Violation Translator::walk_keys(const MkeyRecord& record, const KeyUse& use, unsigned level, Walk& so_far) const
 {
     const unsigned shift = record.info.page_shift;
     std::uint64_t entry = 0;
@@ -167,12 +167,14 @@ Violation Translator::walk_keys(const MkeyRecord& record, const KeyUse& use, uns
     }
     const KeyRights needs = needs_of_piece(use.needs);
     for (std::uint64_t left = use.length; left != 0; ++entry) {
+        if (++so_far.pieces > max_pieces)
+            return Violation::scattered;
         const IndirectEntry& piece = record.entries[entry];
         const std::uint64_t size = record.info.mode == KeyMode::ksm ? 1ULL << shift : piece.length;
         const std::uint64_t length = std::min(left, size - offset);
         mtt_cache_.touch(record.first_translation + entry);
         const Violation violation =
-            walk({piece.key, piece.iova + offset, length, needs, use.pd, use.privileged}, level + 1, segments);
+            walk({piece.key, piece.iova + offset, length, needs, use.pd, use.privileged}, level + 1, so_far);
         if (violation != Violation::none)
             return violation;
         left -= length;

@@ -59,6 +59,9 @@ void Server::serve(const FileDescriptor& client)
             text.erase(0, end + 1);
         }
     }
+    const Json refusal{{"error", "a line has at most " + std::to_string(longest_line) + " bytes"},
+                       {"errno", EMSGSIZE}};
+    send(client, refusal.dump() + '\n');
 }
 
 bool Server::send(const FileDescriptor& client, std::string_view text)

@@ -48,7 +48,7 @@ void check_file(int file, std::uint64_t offset, const Range& range)
                "use -object memory-backend-memfd,share=on (seal=on is its default)");
 }
 
-//! What an offset into the file is a multiple of, when it is mapped: the page size, of hugetlbfs its own.
+//! What offset and length of a mapping of the file are multiples of: the page size, of hugetlbfs its own.
 std::uint64_t granule(int file)
 {
     struct stat status {};
@@ -61,8 +61,10 @@ std::uint64_t granule(int file)
 
 Memory::Mapping::Mapping(int file, std::uint64_t offset, std::uint64_t bytes, bool writable)
 {
-    const std::uint64_t before = offset % granule(file);
-    length_ = bytes + before;
+    const std::uint64_t unit = granule(file);
+    const std::uint64_t before = offset % unit;
+    // Whole units, since nothing less can be unmapped.
+    length_ = (before + bytes + unit - 1) / unit * unit;
     start_ = ::mmap(nullptr, length_, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, file,
                     static_cast<off_t>(offset - before));
     if (start_ == MAP_FAILED) {

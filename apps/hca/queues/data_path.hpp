@@ -6,6 +6,7 @@
 #include "queues/completion_faults.hpp"
 #include "queues/completion_ring.hpp"
 #include "queues/event_queue.hpp"
+#include "queues/fair_mutex.hpp"
 #include "queues/inbox.hpp"
 #include "queues/packet_queue.hpp"
 #include "queues/peer_address.hpp"
@@ -53,7 +54,7 @@ struct DataPathParts {
 
 //! Commands make and change queues; turn() does what there is to do for them, and belongs to one thread (DataThread).
 //! Thread-safe. The lock is held during a turn, so that when a command returns nothing of what it took away is used,
-//! and no completion of it is written any more.
+//! and no completion of it is written any more; it waits for one turn at most, however much there is to do.
 //!
 //! Commands throw what the engine throws, and Error (invalid, EINVAL or ENOENT) of their own.
 class DataPath {
@@ -178,7 +179,7 @@ class DataPath {
 
     const DataPathParts parts_;
     const hca::Pd own_pd_; //!< Of queue pairs that have none: those that change keys.
-    mutable std::mutex mutex_;
+    mutable FairMutex mutex_;
     std::map<std::uint32_t, CompletionQueue> cqs_;
     std::map<std::uint32_t, SharedReceives> srqs_;
     std::map<std::uint32_t, std::unique_ptr<QueuePair>> qps_;

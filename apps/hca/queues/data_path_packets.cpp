@@ -76,9 +76,11 @@ void DataPath::pump(std::uint32_t number, PacketQueue& queue)
             return;
         const auto there = static_cast<std::uint16_t>(*produced - queue.consumed);
         if (there > queue.options.ring.entries()) {
+            queue.consumed = *produced;
+            if (queue.state == PacketQueueState::error)
+                return; // as a queue pair's
             log(Severity::warning,
                 "the queue of packets " + format_hex(number) + " says that more is posted than it holds");
-            queue.consumed = *produced;
             queue.state = PacketQueueState::error;
             report(EventType::wq_catas_error, number, send_queue_event);
             return;

@@ -19,8 +19,9 @@ namespace {
 using hca::QpState;
 using layouts::CqeSyndrome;
 
-// What a turn does for one queue pair at most: others, and commands, want their turn.
+// What a turn does for one queue pair at most, but for its last entry: others, and commands, want their turn.
 constexpr int most_entries = 64;
+constexpr std::uint64_t most_bytes = std::uint64_t{16} << 20;
 
 std::uint64_t bytes_of(const hca::SendWorkRequest& request)
 {
@@ -36,7 +37,8 @@ void DataPath::pump(QueuePair& pair)
 {
     if (!pair.options.send)
         return;
-    for (int left = most_entries; left != 0; --left) {
+    std::uint64_t bytes = 0;
+    for (int left = most_entries; left != 0 && bytes < most_bytes; --left) {
         const QpState state = pair.state();
         if (state != QpState::rts && state != QpState::err && state != QpState::sqe)
             return;
@@ -45,15 +47,18 @@ void DataPath::pump(QueuePair& pair)
             return;
         const auto there = static_cast<std::uint16_t>(*produced - pair.consumed);
         if (there > pair.options.send->entries()) {
+            pair.consumed = *produced;
+            if (state == QpState::err)
+                return; // of which it was told; a guest that goes on does not fill its event queues
             log(Severity::warning, "queue pair " + std::to_string(pair.engine->number()) +
                                        " says that more is posted than its send queue holds");
-            pair.consumed = *produced;
             report({hca::EventType::qp_fatal, pair.engine->number()});
             fail(pair);
             return;
         }
         if (!send_next(pair, there))
             return;
+        bytes += bytes_of(pair.entry.request);
     }
     again_.insert(pair.engine->number());
 }
@@ -71,6 +76,8 @@ bool DataPath::send_next(QueuePair& pair, std::uint16_t there)
     entry_.resize(sound ? size.bytes : 0);
     sound = sound && pair.options.send->read(parts_.bus, begin, entry_);
     decode(sound ? std::span<const std::byte>{entry_} : std::span<const std::byte>{}, pair.options.kind, entry);
+    if (!sound)
+        entry.opcode = static_cast<std::uint8_t>(layouts::get(control, layouts::wqe_ctrl_seg::opcode));
 
     if (pair.state() == QpState::rts && entry.kind == SendEntry::Kind::request) {
         if (post(pair, begin)) {

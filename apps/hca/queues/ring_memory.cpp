@@ -51,7 +51,9 @@ dma::PageList within(const Umem& umem, std::uint64_t at, std::uint64_t bytes)
         throw Refusal{Status::bad_param, "the queue's umem may not be written to"};
     const unsigned shift = all.page_shift();
     const std::uint64_t begin = all.offset() + at;
-    const auto pages = all.pages().subspan(begin >> shift);
+    const std::uint64_t first = begin >> shift;
+    // As few as it needs: each of a user's many queues may lie in one large umem.
+    const auto pages = all.pages().subspan(first, ((begin + bytes - 1) >> shift) - first + 1);
     return {std::vector<DmaAddress>(pages.begin(), pages.end()), shift, begin & ((std::uint64_t{1} << shift) - 1)};
 }
 

@@ -151,19 +151,6 @@ void read_request(Reader& reader, QpKind kind, SendOpcode opcode, SendEntry& dec
 
 } // namespace
 
-std::string_view to_string(QpKind kind) noexcept
-{
-    switch (kind) {
-    case QpKind::rc:
-        return "RC";
-    case QpKind::ud:
-        return "UD";
-    case QpKind::umr:
-        break;
-    }
-    return "UMR";
-}
-
 EntrySize size_of_entry(std::span<const std::byte> control) noexcept
 {
     const std::size_t bytes = get(control, wqe_ctrl_seg::ds) * send_wqe_ds;

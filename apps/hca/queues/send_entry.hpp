@@ -21,7 +21,6 @@ enum class QpKind : std::uint8_t {
     ud,
     umr, //!< The kernel's own, for changing keys: it has no peer.
 };
-std::string_view to_string(QpKind kind) noexcept;
 
 //! How much of an entry its first 16 bytes say it has.
 struct EntrySize {

@@ -2,8 +2,10 @@
 #include "sockets/listener.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -65,12 +67,15 @@ int connect_to(const FileDescriptor& socket, const sockaddr_un& address)
 }
 
 //! Holds the folder of \p path: of all who listen there, one at a time looks what is at its path, and changes it.
+//! Anybody may hold a folder that he can read, for whatever reason and as long as he likes: so not for ever.
 FileDescriptor hold_folder(const std::string& path)
 {
+    using namespace std::chrono_literals;
     const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
     FileDescriptor held{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    while (held.valid() && ::flock(held.get(), LOCK_EX) != 0 && errno == EINTR)
-        ;
+    const auto until = std::chrono::steady_clock::now() + 1s;
+    while (held.valid() && ::flock(held.get(), LOCK_EX | LOCK_NB) != 0 && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(5ms);
     return held;
 }
 

@@ -286,6 +286,31 @@ TEST_F(Translate, TooManyPiecesAreRefused)
     EXPECT_EQ(remote_status(Violation::scattered), WcStatus::remote_operation_error);
 }
 
+// Each level asks the next for the same two bytes again and again, between which it has pieces of none: 2^40 pieces.
+TEST_F(Translate, KeysOverKeysDoNotMakeOneUseLastForHours)
+{
+    constexpr std::size_t many = 1 << 10;
+    const auto over = [this](Mkey key, std::uint64_t each) {
+        std::vector<IndirectEntry> entries(many, {key, Iova{0}, 0});
+        for (std::size_t i = 0; i < many; i += 2)
+            entries[i].length = each;
+        return pieces(KeyMode::klm, 0, many / 2 * each, entries);
+    };
+    MkeySpec null;
+    null.mode = KeyMode::null;
+    null.pd = pd;
+    null.rights = all_rights;
+    null.length = 1;
+    Mkey key = keys.create(null);
+    std::uint64_t bytes = 1;
+    for (unsigned level = 0; level < keys.limits().max_nesting; ++level, bytes *= many / 2)
+        key = over(key, bytes);
+    EXPECT_EQ(translate(key, 0, std::uint64_t{1} << 31), Violation::scattered);
+    EXPECT_TRUE(segments.empty());
+    EXPECT_EQ(translate(key, 0, std::uint64_t{1} << 20), Violation::none);
+    EXPECT_EQ(segments, (Segments{{DmaAddress{}, std::uint64_t{1} << 20, true}}));
+}
+
 TEST_F(Translate, ARefusalLeavesWhatWasThere)
 {
     const Mkey key = pages(0x1000, 0x1000, 12, {7});

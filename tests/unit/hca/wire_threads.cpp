@@ -121,3 +121,38 @@ TEST_F(WireThreads, QueuePairsAreDestroyedUnderLoad)
     end.join();
     EXPECT_EQ(near.qp->state(), QpState::err);
 }
+
+// Queue pairs that ask nothing outlive their link, and may begin to ask at any moment of its end.
+TEST(WireEnds, WhatIsPostedMeanwhileEndsToo)
+{
+    constexpr std::size_t many = 400;
+    for (int round = 0; round < 50; ++round) {
+        HcaOptions options;
+        options.idle_outlive_links = true;
+        End near{1, 1 << 16, options};
+        const End far{2, 1 << 16};
+        auto [near_wire, far_wire] = make_wires();
+        near.link = std::make_shared<Link>(std::move(near_wire));
+        std::vector<std::shared_ptr<QueuePair>> qps;
+        for (std::uint32_t peer = 2; peer < 2 + many; ++peer) {
+            near.make_qp(2);
+            near.connect(peer);
+            qps.push_back(near.qp);
+        }
+        std::atomic<bool> begin = false;
+        std::thread other{[&] {
+            while (!begin)
+                std::this_thread::yield();
+            for (const std::shared_ptr<QueuePair>& qp : qps) {
+                near.qp = qp;
+                EXPECT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), far, 0), 0);
+            }
+        }};
+        begin = true;
+        near.link->lost();
+        while (!near.link->ended())
+            near.hca.progress(*near.link);
+        other.join();
+        EXPECT_EQ(near.completions().size(), many);
+    }
+}

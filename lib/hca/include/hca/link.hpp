@@ -49,7 +49,8 @@ class Link {
     //! False once it has ended: then every queue pair that was connected over it has failed, or will as soon as
     //! Hca::progress() is called (but see HcaOptions::idle_outlive_links).
     [[nodiscard]] bool open() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::open; }
-    //! False once all has been done that its end brings: nobody need look after it any more.
+    //! False once all that its end brings has been done, or is being done by who is at it: nobody need look after it
+    //! any more.
     [[nodiscard]] bool ended() const noexcept { return phase_.load(std::memory_order_acquire) == Phase::ended; }
     //! Why it ended; empty while it is open, or if nobody said.
     [[nodiscard]] std::string why() const;

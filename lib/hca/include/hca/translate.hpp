@@ -55,6 +55,9 @@ class Translator {
   public:
     //! Two gibibytes of 4-KiB pages without two neighbours are half as many.
     static constexpr std::size_t max_segments = std::size_t{1} << 20;
+    //! Pieces of indirect keys that are looked at for one use, those of no bytes and those that merge included: keys
+    //! over keys could else make one use last for hours.
+    static constexpr std::size_t max_pieces = std::size_t{1} << 22;
 
     //! Records used are looked up in \p mpt_cache by index, translation entries in \p mtt_cache by number.
     Translator(const KeyTable& keys, Cache& mpt_cache, Cache& mtt_cache) noexcept
@@ -67,10 +70,14 @@ class Translator {
     Violation translate(const KeyUse& use, std::vector<DmaSegment>& segments) const;
 
   private:
-    Violation walk(const KeyUse& use, unsigned level, std::vector<DmaSegment>& segments) const;
+    //! How far a walk through keys has come.
+    struct Walk {
+        std::vector<DmaSegment>& segments;
+        std::size_t pieces = 0;
+    };
+    Violation walk(const KeyUse& use, unsigned level, Walk& so_far) const;
     Violation walk_pages(const MkeyRecord& record, const KeyUse& use, std::vector<DmaSegment>& segments) const;
-    Violation walk_keys(const MkeyRecord& record, const KeyUse& use, unsigned level,
-                        std::vector<DmaSegment>& segments) const;
+    Violation walk_keys(const MkeyRecord& record, const KeyUse& use, unsigned level, Walk& so_far) const;
 
     const KeyTable& keys_;
     Cache& mpt_cache_;

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cerrno>
 #include <vector>
 
@@ -88,6 +89,9 @@ TEST_F(ControlSocket, EndsWhoNeverEndsALine)
     for (int i = 0; i < 1000 && sent >= 0; ++i)
         sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
     EXPECT_LT(sent, 0);
+    std::array<char, 200> said{};
+    ASSERT_GT(::recv(socket.get(), said.data(), said.size() - 1, 0), 0);
+    EXPECT_THAT(said.data(), testing::HasSubstr("a line has at most 65536 bytes"));
     EXPECT_EQ(ask({"get", "sum", "a=5"}), (Json{{"sum", 6}}));
 }
 

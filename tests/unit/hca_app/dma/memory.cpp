@@ -9,6 +9,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -55,6 +58,32 @@ TEST_F(GuestMemory, AnswersWithTheBytesOfTheFileAndNoMore)
     EXPECT_EQ(answers(0x0f'ffff, 1), 0u);
     EXPECT_EQ(answers(0x10'2000, 1), 0u);
     EXPECT_EQ(answers(~std::uint64_t{0}, 1), 0u);
+}
+
+TEST(GuestMemoryOfHugepages, LeavesNothingMappedBehind)
+{
+    constexpr unsigned of_2_mib = 21U << 26; // MFD_HUGE_2MB of <linux/memfd.h>
+    const FileDescriptor file{
+        ::memfd_create("guest-hugepages", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | of_2_mib)};
+    if (!file.valid() || ::ftruncate(file.get(), 2 << 20) != 0 ||
+        ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+        GTEST_SKIP() << "this kernel has no hugepages of 2 MiB";
+    const auto mapped = [] {
+        std::ifstream maps{"/proc/self/maps"};
+        const std::string all{std::istreambuf_iterator<char>{maps}, {}};
+        return all.find("guest-hugepages") != std::string::npos;
+    };
+    Memory memory;
+    try {
+        memory.map({.at = DmaAddress{0}, .bytes = 0xa'0000}, file.get(), 0);
+        memory.map({.at = DmaAddress{0xc'0000}, .bytes = 0x1000}, file.get(), 0xc'0000);
+    } catch (const Error&) {
+        GTEST_SKIP() << "there is no free hugepage of 2 MiB";
+    }
+    EXPECT_TRUE(mapped());
+    memory.memory(DmaAddress{0xc'0000}, 1, Direction::write)[0] = std::byte{1};
+    memory.unmap_all();
+    EXPECT_FALSE(mapped());
 }
 
 TEST_F(GuestMemory, IsTheGuestsOwnInBothDirections)

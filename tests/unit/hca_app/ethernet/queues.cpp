@@ -90,6 +90,9 @@ TEST_F(PacketQueues, ThatSayMoreThanTheyHoldFail)
     const auto data = l::part(event, l::eqe::data);
     EXPECT_EQ(l::get(data, l::eqe_qp_srq::type), 2U);
     EXPECT_EQ(l::get(data, l::eqe_qp_srq::qp_srq_n), sq);
+    say(2 * (1U << log_sends) + 5);
+    ring(sq);
+    EXPECT_EQ(event_queues_.find(eq_)->state().producer_index, 1U) << "it has ended already";
 }
 
 TEST_F(PacketQueues, OfASendEntryThatMakesNoSenseFail)
@@ -100,6 +103,40 @@ TEST_F(PacketQueues, OfASendEntryThatMakesNoSenseFail)
     l::set(memory_.at(sq_at, 64), l::wqe_ctrl_seg::ds, 8); // two blocks, where one is posted
     ring(sq);
     EXPECT_EQ(syndrome(completion()), static_cast<std::uint64_t>(CqeSyndrome::local_qp_op));
+}
+
+TEST_F(PacketQueues, CompleteToAQueueWhereverInItsUmemItLies)
+{
+    namespace in = l::create_cq_in;
+    namespace made = l::create_umem_in;
+    auto umem = firmware::test::input(0xa08, 0, 0, made::bytes, {{l::inside(made::umem, l::umem::num_of_mtt), 3}});
+    for (const std::uint64_t page : {0x20000U, 0x30000U, 0x40000U})
+        add_page(umem, page | 3U);
+    auto cq = with(cq_input(), {{in::cq_umem_valid, 1},
+                                {in::cq_umem_id, number(good(umem), l::create_umem_out::umem_id)},
+                                {in::cq_umem_offset, 2 * 4096 - 2048}});
+    const auto sq_of = [&](std::uint32_t cqn) {
+        return number(good(with(sq_input(), {{in_sq(l::sqc::cqn), cqn}})), l::create_sq_out::sqn);
+    };
+    const std::uint32_t sq = sq_of(number(good(cq), l::create_cq_out::cqn)); // up to the end of the second page
+    ASSERT_EQ(modify_sq(sq, State::reset, State::ready), Status::ok);
+    post(WqeOpcode::nop);
+    ring(sq);
+    EXPECT_EQ(l::get(memory_.at(0x30800, 64), l::cqe64::qpn), sq);
+    EXPECT_EQ(run(with(cq, {{in::cq_umem_offset, 3 * 4096 - 1024}})).status, Status::bad_param) << "over its end";
+    ASSERT_EQ(modify_sq(sq, State::ready, State::error), Status::ok);
+    ASSERT_EQ(modify_sq(sq, State::error, State::reset), Status::ok);
+    // Over the bound of two pages.
+    cq = with(cq, {{in::cq_umem_offset, 4096 - 64}});
+    const std::uint32_t other = sq_of(number(good(cq), l::create_cq_out::cqn));
+    ASSERT_EQ(modify_sq(other, State::reset, State::ready), Status::ok);
+    produced_ = 0;
+    say(0);
+    post(WqeOpcode::nop);
+    post(WqeOpcode::nop);
+    ring(other);
+    EXPECT_EQ(l::get(memory_.at(0x20fc0, 64), l::cqe64::qpn), other);
+    EXPECT_EQ(l::get(memory_.at(0x30000, 64), l::cqe64::qpn), other);
 }
 
 TEST_F(PacketQueues, GoFromStateToStateAsTheInterfaceHasIt)

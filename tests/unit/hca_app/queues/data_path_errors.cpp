@@ -143,6 +143,25 @@ TEST_F(DataPathErrors, AWrongCounterEndsTheQueue)
     work();
     expect_event(EventType::wq_catas_error, alice.number);
     EXPECT_EQ(path.query_qp(alice.number).state, hca::QpState::err);
+    alice.say_sends(50);
+    ring(alice);
+    work();
+    EXPECT_FALSE(eq.next()) << "it has ended already";
+}
+
+TEST_F(DataPathErrors, AnEntryThatMakesNoSenseIsNamedAsItIsWritten)
+{
+    Bytes entry = write_entry(lkey, lkey, buffer + 4096);
+    post(alice, entry);
+    layouts::set(entry, layouts::wqe_ctrl_seg::opcode, static_cast<std::uint8_t>(WqeOpcode::rdma_read));
+    layouts::set(entry, layouts::wqe_ctrl_seg::ds, 32); // eight blocks, where one is posted
+    post(alice, entry);
+    work();
+    const auto completion = cq.next();
+    ASSERT_TRUE(completion);
+    EXPECT_EQ(opcode(*completion), CqeOpcode::req_err);
+    EXPECT_EQ(syndrome(*completion), CqeSyndrome::local_qp_op);
+    EXPECT_EQ(field(*completion, layouts::cqe64::s_wqe_opcode), static_cast<std::uint64_t>(WqeOpcode::rdma_read));
 }
 
 TEST_F(DataPathErrors, AFullCompletionQueueIsReported)

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 namespace mrz::sockets {
@@ -78,6 +80,19 @@ TEST_F(ListenerTest, RefusesPathsThatAreNone)
     EXPECT_EQ(refusal([&] { const Listener none{folder / std::string(200, 'x')}; }).error_number(), EINVAL);
     EXPECT_EQ(refusal([&] { const Listener none{folder / "no/such/folder"}; }).error_number(), ENOENT);
     EXPECT_EQ(refusal([&] { (void)connect(path); }).error_number(), ENOENT);
+}
+
+TEST_F(ListenerTest, DoesNotWaitForEverForAFolderThatSomebodyHolds)
+{
+    const FileDescriptor held{
+        ::open(std::filesystem::path{path}.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+    {
+        const Listener listener{path};
+        const FileDescriptor client = connect(path);
+        EXPECT_TRUE(listener.accept(stop));
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(ListenerTest, StopsWaiting)
