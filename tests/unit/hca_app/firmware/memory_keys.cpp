@@ -388,6 +388,41 @@ TEST_F(KeyChanges, ThatFailChangeNothing)
     EXPECT_EQ(change({.index = index, .pd = hca::Pd{pd_ + 1}}), Status::bad_res) << "a user's of another domain";
 }
 
+TEST_F(KeyChanges, OfAProcessAreOfKeysOverOtherKeys)
+{
+    // Else it could let a key of its own, that the kernel made, lead to any memory.
+    const std::uint32_t index = make(pages_key(0x1000, 0x1000, 12, {0x10000}));
+    const auto elsewhere = words({0x20000});
+    const auto writable = context({{mkc::rw, 1}});
+    const KeyChange to_move{.index = index, .pd = hca::Pd{pd_}, .translations = elsewhere};
+    const KeyChange to_open{.index = index, .pd = hca::Pd{pd_}, .mask = 1ULL << 20, .mkc = writable};
+    for (KeyChange wanted : {to_move, to_open}) {
+        wanted.over_keys_only = true;
+        EXPECT_EQ(change(wanted), Status::bad_res);
+    }
+    EXPECT_EQ(engine_key(index, 0x5a).rights, hca::KeyRights::local_read | hca::KeyRights::local_write);
+    EXPECT_EQ(change(to_move), Status::ok) << "the kernel's";
+
+    const std::uint64_t inner = hca::make_mkey(index, 0x5a).value;
+    const std::uint32_t list = make_free(4, 2);
+    const auto to = context({{mkc::lr, 1}, {mkc::pd, pd_}, {mkc::len, 0x400}});
+    const auto pieces = words({0x400ULL << 32 | inner, 0x1000, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(
+        change({.index = list, .over_keys_only = true, .mask = mask_to_register, .mkc = to, .translations = pieces}),
+        Status::ok);
+}
+
+TEST_F(KeyChanges, OfADomainThatIsNewerEndBeforeIt)
+{
+    const std::uint32_t index = make_free(2);
+    const std::uint32_t newer = make_pd();
+    ASSERT_EQ(fill(index, newer), Status::ok);
+    log_.clear();
+    firmware_.reset();
+    EXPECT_EQ(log_, "") << "the engine has lost its domain";
+    EXPECT_EQ(firmware_.context().objects.count(), 0U);
+}
+
 TEST_F(KeyChanges, NeedAKeyThatAllowsThem)
 {
     auto command = pages_key(0x1000, 0x1000, 12, {0x10000});
