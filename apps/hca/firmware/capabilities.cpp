@@ -148,7 +148,7 @@ std::vector<Capability> flow_table_group(const Settings& settings)
         MRZ_FIXED(max_ft_level, settings.most_flow_table_level),
         MRZ_FIXED(log_max_ft_num, settings.log_max_flow_tables),
         MRZ_FIXED(log_max_destination, settings.log_max_flow_destinations),
-        MRZ_FIXED(log_max_flow, settings.log_max_flow_table_entries),
+        MRZ_FIXED(log_max_flow, settings.log_max_flows),
     };
     for (Capability& capability : capabilities)
         capability.field = inside(layouts::flow_table_nic_cap::flow_table_properties_nic_receive, capability.field);

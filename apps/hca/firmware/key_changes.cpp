@@ -115,6 +115,7 @@ void MemoryKeys::change(const KeyChange& change)
     } catch (...) {
         known.context.mkc = old_mkc;
         known.context.words.resize(old_size);
+        known.context.words.shrink_to_fit(); // only what is counted may stay
         std::ranges::copy(old_words, known.context.words.begin() +
                                          static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(first, old_size)));
         throw;

@@ -256,6 +256,22 @@ TEST_F(TheKeys, OfOneUserHaveNoUmemOfAnothersNorWriteWhatIsReadOnly)
     EXPECT_EQ(run(umem_key(one, read_only, 0, 0, 0x1000, make_pd(one))).status, Status::bad_param);
 }
 
+TEST_F(TheKeys, HaveUmemsOfSoManyPagesAsThereMayBe)
+{
+    const std::vector<std::uint64_t> most(options().keys.translations);
+    const std::uint32_t umem = make_umem(0, 12, 0, most);
+    namespace in_umem = l::umem;
+    auto another = input(0xa08, 0, 0, l::create_umem_in::umem.offset + in_umem::mtt.offset + 8,
+                         {{l::shifted(in_umem::num_of_mtt, l::create_umem_in::umem.offset), 1}});
+    l::set(std::span{another}.last(8), {0, 64}, 3);
+    EXPECT_EQ(run(another).status, Status::no_res);
+    EXPECT_EQ(run(0xa0a, {{l::destroy_umem_in::umem_id, umem}}).status, Status::ok) << log_;
+    EXPECT_EQ(run(another).status, Status::ok) << log_;
+    firmware_.reset();
+    begin();
+    (void)make_umem(0, 12, 0, most);
+}
+
 TEST_F(TheKeys, SpecialOnesAreAlwaysThere)
 {
     const Answer answer = run(0x203, {}, 16, l::query_special_contexts_out::bytes);
