@@ -88,8 +88,7 @@ void ReceiveQueueCommands::create(const Command& command)
     // mlx5e makes one without a domain, for packets that are to be dropped (en_main.c, mlx5e_build_drop_rq_param).
     if (const std::uint32_t pd = number_of(part(context, rqc::wq), wq::pd); pd != 0)
         uses.pd = objects.use<ProtectionDomain>(pd, command.uid);
-    uses.cq =
-        objects.use<queues::CompletionQueueObject>(number_of(context, rqc::cqn), command.uid, Of::uid_or_kernel);
+    uses.cq = objects.use<queues::CompletionQueueObject>(number_of(context, rqc::cqn), command.uid);
     uses.counters = counters_of(objects, context, command.uid);
     const std::uint32_t number = objects.vacant(Kind::rq);
     objects.add(std::make_shared<ReceiveQueue>(

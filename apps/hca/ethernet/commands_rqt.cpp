@@ -2,6 +2,7 @@
 #include "ethernet/commands.hpp"
 #include "ethernet/fields.hpp"
 #include "ethernet/objects.hpp"
+#include "firmware/selection.hpp"
 #include "layouts/packet_transport.hpp"
 
 #include <memory>
@@ -56,7 +57,9 @@ void modify(const Command& command, const Context& context)
 {
     namespace in = layouts::modify_rqt_in;
     const auto table = context.objects.find<QueueTable>(number_of(command.in, in::rqtn), command.uid);
-    if (layouts::is_set(part(command.in, in::bitmask), layouts::rqt_bitmask::rqn_list))
+    const auto changes = part(command.in, in::bitmask);
+    require_known(changes, {layouts::rqt_bitmask::rqn_list}, "a table of queues");
+    if (layouts::is_set(changes, layouts::rqt_bitmask::rqn_list))
         table->queues = listed(command, in::ctx.offset, table->most, context.objects);
 }
 

@@ -87,7 +87,7 @@ void SendQueueCommands::create(const Command& command)
     uses.pd = objects.use<ProtectionDomain>(number_of(queue, wq::pd), command.uid);
     queues::PacketQueueOptions options;
     options.cq = number_of(context, sqc::cqn);
-    uses.cq = objects.use<queues::CompletionQueueObject>(options.cq, command.uid, Of::uid_or_kernel);
+    uses.cq = objects.use<queues::CompletionQueueObject>(options.cq, command.uid);
     options.uar = number_of(queue, wq::uar_page);
     uses.uar = objects.use<Uar>(options.uar, command.uid, Of::uid_or_kernel);
     switch (get(context, sqc::tis_lst_sz)) {

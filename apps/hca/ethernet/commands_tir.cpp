@@ -2,6 +2,7 @@
 #include "ethernet/commands.hpp"
 #include "ethernet/fields.hpp"
 #include "ethernet/objects.hpp"
+#include "firmware/selection.hpp"
 #include "layouts/packet_transport.hpp"
 
 #include <algorithm>
@@ -65,6 +66,7 @@ void modify(const Command& command, const Context& context)
     const auto tir = context.objects.find<Tir>(number_of(command.in, in::tirn), command.uid);
     const auto changes = part(command.in, in::bitmask);
     const auto wanted = part(command.in, in::ctx);
+    require_known(changes, {bits::packet_merge, bits::hash, bits::self_lb_en}, "a TIR");
     if (is_set(changes, bits::packet_merge))
         refuse_missing(wanted, {{tirc::packet_merge_mask, "merging of packets"}});
     if (is_set(changes, bits::hash)) {

@@ -2,6 +2,7 @@
 #include "ethernet/commands.hpp"
 #include "ethernet/fields.hpp"
 #include "ethernet/objects.hpp"
+#include "firmware/selection.hpp"
 #include "layouts/packet_transport.hpp"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ void modify(const Command& command, const Context& context)
     const auto wanted = part(command.in, in::bitmask);
     refuse_missing(wanted, {{bits::lag_tx_port_affinity, "ports that are bundled"},
                             {bits::strict_lag_tx_port_affinity, "ports that are bundled"}});
+    require_known(wanted, {bits::prio, bits::lag_tx_port_affinity, bits::strict_lag_tx_port_affinity}, "a TIS");
     if (layouts::is_set(wanted, bits::prio))
         set(tis->given, tisc::prio, get(part(command.in, in::ctx), tisc::prio));
 }

@@ -67,6 +67,13 @@ void refuse_what_is_not_modelled(std::span<const std::byte> flow)
 
 } // namespace
 
+void FlowGroup::end()
+{
+    tables_.entries_ -= entries.size();
+    entries.clear();
+    table->groups.erase(first);
+}
+
 FlowTables::FlowTables(const Context& context) : context_{context}
 {
     context_.objects.limit(Kind::flow_table, 1, 1U << context_.settings.log_max_flow_tables);
@@ -201,7 +208,8 @@ void FlowTables::create_group(const Command& command)
     if (is_set(command.in, in::match_criteria_enable))
         std::ranges::copy(part(command.in, in::match_criteria), criteria.begin());
     const std::uint32_t number = context_.objects.vacant(Kind::flow_group);
-    auto group = std::make_shared<FlowGroup>(number, command.uid, Use<FlowTable>{table}, first, last, criteria);
+    auto group =
+        std::make_shared<FlowGroup>(*this, number, command.uid, Use<FlowTable>{table}, first, last, criteria);
     table->groups.emplace(first, group.get());
     try {
         context_.objects.add(std::move(group));
@@ -279,6 +287,8 @@ void FlowTables::set_entry(const Command& command)
                                       std::to_string(group->first) + " to " + std::to_string(group->last)};
     if (group->entries.contains(index))
         throw Refusal{Status::bad_res_state, "entry " + std::to_string(index) + " is set"};
+    if (const std::uint64_t most = std::uint64_t{1} << context_.settings.log_max_flows; entries_ >= most)
+        throw Refusal{Status::no_res, "all flow tables have " + std::to_string(most) + " entries, as many as may be"};
     FlowGroup::Entry entry{.tag = number_of(flow, flow_context::flow_tag),
                            .action = static_cast<std::uint16_t>(get(flow, flow_context::action)),
                            .value = {},
@@ -290,6 +300,7 @@ void FlowTables::set_entry(const Command& command)
     if (((entry.action & forward) != 0) == entry.destinations.empty())
         throw Refusal{Status::bad_param, "who forwards says where to, and nobody else does"};
     group->entries.emplace(index, std::move(entry));
+    ++entries_;
 }
 
 void FlowTables::delete_entry(const Command& command)
@@ -299,6 +310,7 @@ void FlowTables::delete_entry(const Command& command)
     FlowGroup* const group = group_at_or_below(*table, index);
     if (group == nullptr || group->entries.erase(index) == 0)
         throw Refusal{Status::bad_res, "there is no entry " + std::to_string(index)};
+    --entries_;
 }
 
 } // namespace mrz::ethernet

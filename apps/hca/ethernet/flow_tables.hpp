@@ -20,6 +20,7 @@
 namespace mrz::ethernet {
 
 class FlowGroup;
+class FlowTables;
 
 class FlowTable final : public firmware::Object {
   public:
@@ -50,23 +51,23 @@ class FlowGroup final : public firmware::Object {
         std::vector<Destination> destinations;
     };
 
-    FlowGroup(std::uint32_t number, std::uint16_t uid, Use<FlowTable> its_table, std::uint32_t begin,
-              std::uint32_t end_at, const Match& compared)
-        : Object{kind, number, uid}, table{std::move(its_table)}, first{begin}, last{end_at}, criteria{compared}
+    FlowGroup(FlowTables& tables, std::uint32_t number, std::uint16_t uid, Use<FlowTable> its_table,
+              std::uint32_t begin, std::uint32_t end_at, const Match& compared)
+        : Object{kind, number, uid}, table{std::move(its_table)}, first{begin}, last{end_at}, criteria{compared},
+          tables_{tables}
     {
     }
     //! Its entries go with it.
-    void end() override
-    {
-        entries.clear();
-        table->groups.erase(first);
-    }
+    void end() override;
 
     const Use<FlowTable> table;
     const std::uint32_t first;
     const std::uint32_t last;
     const Match criteria;
     std::map<std::uint32_t, Entry> entries;
+
+  private:
+    FlowTables& tables_;
 };
 
 class FlowTables {
@@ -75,6 +76,8 @@ class FlowTables {
     void add_to(firmware::Commands& commands);
 
   private:
+    friend class FlowGroup;
+
     void create(const firmware::Command& command);
     void modify(const firmware::Command& command);
     void destroy(const firmware::Command& command);
@@ -90,6 +93,7 @@ class FlowTables {
                                                                       std::uint32_t level, std::uint16_t uid) const;
 
     const firmware::Context context_;
+    std::uint64_t entries_ = 0; //!< Of all tables: what a guest can make this process remember is bounded.
 };
 
 } // namespace mrz::ethernet

@@ -148,7 +148,7 @@ std::vector<Capability> flow_table_group(const Settings& settings)
         MRZ_FIXED(max_ft_level, settings.most_flow_table_level),
         MRZ_FIXED(log_max_ft_num, settings.log_max_flow_tables),
         MRZ_FIXED(log_max_destination, settings.log_max_flow_destinations),
-        MRZ_FIXED(log_max_flow, settings.log_max_flow_table_entries),
+        MRZ_FIXED(log_max_flow, settings.log_max_flows),
     };
     for (Capability& capability : capabilities)
         capability.field = inside(layouts::flow_table_nic_cap::flow_table_properties_nic_receive, capability.field);
@@ -266,10 +266,15 @@ void Capabilities::set(const Command& command)
                           std::string{capability.name} + " cannot become " + std::to_string(value)};
         layouts::set(values, capability.field, value);
     }
-    const auto odd = std::ranges::find_if(left, [](std::byte byte) { return byte != std::byte{}; });
-    if (odd != left.end())
-        throw Refusal{Status::bad_param, "what byte " + format_hex(static_cast<std::uint64_t>(odd - left.begin())) +
-                                             " asks for is not advertised"};
+    const auto refuse_any = [](std::span<const std::byte> bytes, std::size_t first) {
+        const auto odd = std::ranges::find_if(bytes, [](std::byte byte) { return byte != std::byte{}; });
+        if (odd != bytes.end())
+            throw Refusal{Status::bad_param, "what byte " +
+                                                 format_hex(first + static_cast<std::uint64_t>(odd - bytes.begin())) +
+                                                 " asks for is not advertised"};
+    };
+    refuse_any(left, 0);
+    refuse_any(wanted.subspan(group_bytes), group_bytes);
     current_.at(static_cast<CapabilityGroup>(number)) = values;
 }
 

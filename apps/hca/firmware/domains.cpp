@@ -107,6 +107,9 @@ void Domains::destroy_uctx(const Command& command)
     // What a process that was killed could not destroy itself goes with its context.
     if (const std::size_t left = context_.objects.destroy_all_of(uid); left > 0)
         log(Severity::info, "uid " + std::to_string(uid) + " left " + std::to_string(left) + " objects behind");
+    // Its number may not become another's, who could then name what is left.
+    if (context_.objects.has_any_of(uid))
+        throw Refusal{Status::bad_res_state, "others use what is uid " + std::to_string(uid) + "'s"};
     context_.objects.destroy(Kind::uctx, uid, command.uid);
 }
 

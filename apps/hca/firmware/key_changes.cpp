@@ -83,6 +83,9 @@ void MemoryKeys::change(const KeyChange& change)
         throw Refusal{Status::bad_res_state, what + " is free"};
     if (change.pd && old.get(mkc::pd) != static_cast<std::uint32_t>(*change.pd))
         throw Refusal{Status::bad_res, what + " is of another protection domain"};
+    // What a key says of memory itself, and who may write there, the kernel has checked and no process may change.
+    if (change.over_keys_only && old.mode() != AccessMode::klms && old.mode() != AccessMode::ksm)
+        throw Refusal{Status::bad_res, what + " is not over other keys, and only the kernel's queue pairs change it"};
     if (old.get(mkc::umr_en) == 0)
         throw Refusal{Status::bad_res_state, what + " is not to be changed by requests"};
     if (known.umem && !change.translations.empty())
@@ -112,6 +115,7 @@ void MemoryKeys::change(const KeyChange& change)
     } catch (...) {
         known.context.mkc = old_mkc;
         known.context.words.resize(old_size);
+        known.context.words.shrink_to_fit(); // only what is counted may stay
         std::ranges::copy(old_words, known.context.words.begin() +
                                          static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(first, old_size)));
         throw;

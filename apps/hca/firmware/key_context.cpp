@@ -17,6 +17,7 @@ namespace mkc = layouts::mkc;
 
 //! What an entry of the MTT says besides its address: the lowest byte.
 constexpr std::uint64_t mtt_flags = 0xff;
+constexpr std::uint64_t any_queue_pair = 0xff'ffff;
 
 hca::KeyRights rights_of(const KeyContext& context)
 {
@@ -113,6 +114,9 @@ void check_modelled(const KeyContext& context)
     refuse(mkc::relaxed_ordering_write, "relaxed ordering");
     refuse(mkc::relaxed_ordering_read, "relaxed ordering");
     refuse(mkc::ma_translation_mode, "translation services");
+    if (const std::uint64_t qpn = context.get(mkc::qpn); qpn != 0 && qpn != any_queue_pair)
+        throw Refusal{Status::bad_param, "keys of this device are for all queue pairs of their domain, not for " +
+                                             format_hex(qpn) + " alone"};
     if (context.get(mkc::length64) != 0 && context.mode() != AccessMode::pa)
         throw Refusal{Status::bad_param, "only a key of physical addresses covers them all"};
 }

@@ -41,7 +41,8 @@ struct KeyChange {
     std::uint32_t index = 0;                      //!< Of the key: without the variant byte.
     Expect expect = Expect::either;               //!< Else bad_res_state.
     std::optional<std::uint8_t> variant = {};     //!< That the key has to have; else bad_res.
-    std::optional<hca::Pd> pd = {};               //!< That the key has to be of, and stays of: a user's queue pair.
+    std::optional<hca::Pd> pd = {};               //!< That the key has to be of, and stays of: a queue pair's.
+    bool over_keys_only = false;                  //!< The key has to be one over other keys: a process asks.
     std::uint64_t mask = 0;                       //!< MLX5_MKEY_MASK_…
     std::span<const std::byte> mkc = {};          //!< Where the mask is not 0: 64 bytes.
     std::uint64_t translation_offset = 0;         //!< Octwords, from the key's first translation.

@@ -2,6 +2,7 @@
 // The port as Ethernet has it.
 #include "firmware/port.hpp"
 
+#include "firmware/selection.hpp"
 #include "layouts/vport.hpp"
 
 #include <algorithm>
@@ -55,6 +56,11 @@ void modify_context(const Command& command, const Settings& settings, PortState&
     namespace vport = layouts::nic_vport_context;
     require_own_vport(command.in, in::other_vport, in::vport_number);
     const auto selected = part(command.in, in::field_select);
+    require_known(selected,
+                  {select::addresses_list, select::node_guid, select::port_guid, select::mtu, select::min_inline,
+                   select::promisc, select::change_event, select::roce_en, select::disable_uc_local_lb,
+                   select::disable_mc_local_lb, select::permanent_address},
+                  "a vport");
     const auto wanted = command.in.subspan(in::nic_vport_context.offset);
     if (layouts::is_set(selected, select::addresses_list)) {
         const std::uint64_t type = get(wanted, vport::allowed_list_type);

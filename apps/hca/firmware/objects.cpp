@@ -3,6 +3,8 @@
 
 #include <mrzone/base.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace mrz::firmware {
@@ -160,19 +162,44 @@ std::size_t Objects::destroy_all_of(std::uint16_t uid)
     return gone;
 }
 
+bool Objects::has_any_of(std::uint16_t uid) const noexcept
+{
+    return std::ranges::any_of(tables_, [uid](const Table& table) {
+        return std::ranges::any_of(table.objects,
+                                   [uid](const auto& item) { return item.second.object->uid() == uid; });
+    });
+}
+
 void Objects::clear() noexcept
 {
-    while (!by_age_.empty()) {
-        const auto [kind, number] = by_age_.rbegin()->second;
+    // A domain may be newer than a key that a request moved to it, and does not end before that: another round.
+    while (end_each(false)) {
+    }
+    static_cast<void>(end_each(true));
+    for (Table& table : tables_)
+        table.next = 0;
+}
+
+bool Objects::end_each(bool last_round) noexcept
+{
+    bool any = false;
+    for (auto at = by_age_.end(); at != by_age_.begin();) {
+        const auto [kind, number] = std::prev(at)->second;
+        bool ended = true;
         try {
             tables_[index(kind)].objects.at(number).object->end();
         } catch (const std::exception& error) {
-            log(Severity::error, in_words(kind, number) + " does not end: " + error.what());
+            ended = false;
+            if (last_round)
+                log(Severity::error, in_words(kind, number) + " does not end: " + error.what());
         }
-        remove(kind, number);
+        if (ended || last_round)
+            remove(kind, number); // at stays valid: it is the one after
+        else
+            --at;
+        any = any || ended;
     }
-    for (Table& table : tables_)
-        table.next = 0;
+    return any;
 }
 
 std::size_t Objects::count() const noexcept

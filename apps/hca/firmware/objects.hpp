@@ -138,7 +138,9 @@ class Objects {
     void destroy(Kind kind, std::uint32_t number, std::uint16_t uid);
     //! Destroys what is \p uid's: what a user context leaves behind. Returns how many there were.
     std::size_t destroy_all_of(std::uint16_t uid);
-    //! Destroys all, the newest first.
+    //! Whether anything is \p uid's.
+    [[nodiscard]] bool has_any_of(std::uint16_t uid) const noexcept;
+    //! Destroys all: the newest first, and again those that did not end while others used them.
     void clear() noexcept;
 
     [[nodiscard]] std::size_t count(Kind kind) const noexcept { return tables_[index(kind)].objects.size(); }
@@ -166,6 +168,8 @@ class Objects {
 
     static std::size_t index(Kind kind) noexcept { return static_cast<std::size_t>(kind); }
     void remove(Kind kind, std::uint32_t number);
+    //! Ends each object, the newest first, and removes those that did end; in the \p last_round all. Whether any did.
+    bool end_each(bool last_round) noexcept;
 
     std::array<Table, kinds> tables_;
     std::map<std::uint64_t, std::pair<Kind, std::uint32_t>> by_age_;

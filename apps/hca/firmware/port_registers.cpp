@@ -67,8 +67,11 @@ void port_type_and_speed(const Access& access)
     namespace reg = layouts::ptys_reg;
     require_port(get(access.in, reg::local_port));
     const std::uint64_t protocol = access.link == LinkType::infiniband ? protocol_infiniband : protocol_ethernet;
-    if ((get(access.in, reg::proto_mask) & ~protocol) != 0 && !access.write)
-        return; // the other protocol: nothing of it is there
+    if ((get(access.in, reg::proto_mask) & ~protocol) != 0) {
+        if (access.write)
+            refuse(access, "the link has one protocol, and not the other");
+        return; // nothing of the other is there
+    }
     if (access.write) {
         const bool possible = access.link == LinkType::infiniband
                                   ? (get(access.in, reg::ib_proto_admin) & ~speeds_up_to_edr) == 0

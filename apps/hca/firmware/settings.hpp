@@ -33,6 +33,7 @@ struct Settings {
     unsigned log_max_addresses = 7;      //!< Of each list of a port's.
     unsigned log_max_flow_tables = 12;
     unsigned log_max_flow_table_entries = 20;
+    unsigned log_max_flows = 16;            //!< Entries of all tables that are set.
     unsigned log_max_flow_destinations = 4; //!< Of an entry.
     unsigned most_flow_table_level = 64;
     std::uint32_t boot_pages = 32; //!< 4 KiB each, that the driver is asked for; they are kept, not used.

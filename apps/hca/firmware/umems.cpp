@@ -24,6 +24,11 @@ constexpr std::uint64_t mtt_flags = 0xff;
 
 } // namespace
 
+void Umem::end()
+{
+    all_.pages_ -= pages_.pages().size();
+}
+
 Umems::Umems(const Context& context) : context_{context}
 {
     context_.objects.limit(Kind::umem, 1, (1U << context_.settings.log_max_umem) - 1);
@@ -52,6 +57,10 @@ void Umems::create(const Command& command)
         throw Refusal{Status::bad_param, "a umem has pages"};
     if (count > mtt.size() / 8)
         throw Refusal{Status::bad_inp_len, "there are fewer pages than " + std::to_string(count)};
+    const std::uint64_t most = context_.engine.options().keys.translations;
+    if (count > most - pages_)
+        throw Refusal{Status::no_res, "all umems would have " + std::to_string(pages_ + count) +
+                                          " pages, and there may be " + std::to_string(most)};
     bool writable = true;
     std::vector<DmaAddress> pages;
     pages.reserve(count);
@@ -68,7 +77,8 @@ void Umems::create(const Command& command)
     }
     const std::uint32_t number = context_.objects.vacant(Kind::umem);
     context_.objects.add(std::make_shared<Umem>(
-        number, command.uid, dma::PageList{std::move(pages), shift, get(in, umem::page_offset)}, writable));
+        *this, number, command.uid, dma::PageList{std::move(pages), shift, get(in, umem::page_offset)}, writable));
+    pages_ += count;
     set(command.out, layouts::create_umem_out::umem_id, number);
 }
 

@@ -11,19 +11,23 @@
 
 namespace mrz::firmware {
 
+class Umems;
+
 class Umem final : public Object {
   public:
     static constexpr Kind kind = Kind::umem;
-    Umem(std::uint32_t number, std::uint16_t uid, dma::PageList pages, bool writable)
-        : Object{kind, number, uid}, pages_{std::move(pages)}, writable_{writable}
+    Umem(Umems& all, std::uint32_t number, std::uint16_t uid, dma::PageList pages, bool writable)
+        : Object{kind, number, uid}, all_{all}, pages_{std::move(pages)}, writable_{writable}
     {
     }
 
     //! Counted from where the memory begins in its first page.
     [[nodiscard]] const dma::PageList& pages() const noexcept { return pages_; }
     [[nodiscard]] bool writable() const noexcept { return writable_; }
+    void end() override;
 
   private:
+    Umems& all_;
     const dma::PageList pages_;
     const bool writable_;
 };
@@ -34,9 +38,12 @@ class Umems {
     void add_to(Commands& commands);
 
   private:
+    friend class Umem;
+
     void create(const Command& command);
 
     const Context context_;
+    std::uint64_t pages_ = 0; //!< Of all of them: what a guest can make this process remember is bounded.
 };
 
 } // namespace mrz::firmware

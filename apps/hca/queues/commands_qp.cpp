@@ -167,8 +167,8 @@ void QueuePairCommands::create(const Command& command)
     const auto receives_to = static_cast<std::uint32_t>(get(context, qpc::cqn_rcv));
     options.send_cq = sends_to == 0 && !options.send ? receives_to : sends_to;
     options.receive_cq = receives_to == 0 && receives == no_receives ? sends_to : receives_to;
-    uses.send_cq = objects.use<CompletionQueueObject>(options.send_cq, command.uid, Of::uid_or_kernel);
-    uses.receive_cq = objects.use<CompletionQueueObject>(options.receive_cq, command.uid, Of::uid_or_kernel);
+    uses.send_cq = objects.use<CompletionQueueObject>(options.send_cq, command.uid);
+    uses.receive_cq = objects.use<CompletionQueueObject>(options.receive_cq, command.uid);
     if (receives == shared_receives) {
         options.srq = static_cast<std::uint32_t>(get(context, qpc::srqn_rmpn_xrqn));
         uses.srq = objects.use<SharedReceiveObject>(*options.srq, command.uid);

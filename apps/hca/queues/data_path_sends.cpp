@@ -184,8 +184,10 @@ std::string DataPath::change_key(const QueuePair& pair, std::span<const std::byt
         return format_size(entry.source->length) + " of translations cannot be read at " +
                format_hex(entry.source->address.value()) + " by key " + format_hex(entry.source->lkey.value);
     entry.change.translations = entry.translations;
-    if (pair.options.kind != QpKind::umr)
+    if (pair.options.kind != QpKind::umr) {
         entry.change.pd = pair.options.pd;
+        entry.change.over_keys_only = !pair.options.privileged;
+    }
     try {
         parts_.change_key(entry.change);
     } catch (const std::exception& error) {

@@ -8,6 +8,8 @@ namespace {
 
 class Flows : public ThePort {
   protected:
+    using ThePort::ThePort;
+
     static constexpr l::Field in_table(l::Field field)
     {
         return l::inside(l::create_flow_table_in::flow_table_context, field);
@@ -176,6 +178,31 @@ TEST_F(Flows, EntriesThatMakeNoSenseAreRefused)
     EXPECT_EQ(delete_entry(table, 5), Status::bad_res);
     EXPECT_EQ(delete_entry(table, 0), Status::bad_res);
     EXPECT_EQ(destroy(0x902, tir), Status::bad_res_state);
+}
+
+class FewFlows : public Flows {
+  protected:
+    FewFlows() : Flows{{.link = firmware::LinkType::ethernet, .log_max_flows = 1}} {}
+};
+
+TEST_F(FewFlows, AreAsManyAsThereMayBe)
+{
+    const std::uint32_t tir = make_tir(make_rq());
+    const std::uint32_t table = make_table(1);
+    const std::uint32_t group = make_group(table, 0, 7);
+    good(entry_input(table, group, 0, to_tir, tir));
+    good(entry_input(table, group, 1, to_tir, tir));
+    EXPECT_EQ(run(entry_input(table, group, 2, to_tir, tir)).status, Status::no_res);
+    EXPECT_EQ(delete_entry(table, 0), Status::ok) << log_;
+    const auto uid = static_cast<std::uint16_t>(make_uctx());
+    const auto his = [uid](std::vector<std::byte> in) { return with(std::move(in), {{l::command_in::uid, uid}}); };
+    const std::uint32_t low = number(good(his(table_input(1))), l::create_flow_table_out::table_id);
+    const std::uint32_t high = number(good(his(table_input(2))), l::create_flow_table_out::table_id);
+    const std::uint32_t his_group = number(good(his(group_input(low, 0, 3))), l::create_flow_group_out::group_id);
+    good(his(entry_input(low, his_group, 0, to_table, high)));
+    EXPECT_EQ(run(entry_input(table, group, 2, to_tir, tir)).status, Status::no_res);
+    good(0xa06, {{l::destroy_uctx_in::uid, uid}});
+    good(entry_input(table, group, 2, to_tir, tir));
 }
 
 TEST_F(Flows, OtherPlacesThanTheReceivedPacketsAreNotThere)

@@ -47,7 +47,8 @@ class ThePort : public firmware::test::TheFirmware {
     static constexpr std::uint64_t rq_record = 0x6080;
     static constexpr unsigned log_sends = 4;
 
-    ThePort() : TheFirmware{firmware::Settings{.link = firmware::LinkType::ethernet}}
+    explicit ThePort(const firmware::Settings& settings = {.link = firmware::LinkType::ethernet})
+        : TheFirmware{settings}
     {
         eqs_.add_to(firmware_.commands());
         cqs_.add_to(firmware_.commands());

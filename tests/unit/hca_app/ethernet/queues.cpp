@@ -215,11 +215,19 @@ TEST_F(PacketQueues, AreTheirUsers)
     const auto uid = static_cast<std::uint16_t>(make_uctx());
     const auto other = static_cast<std::uint16_t>(make_uctx());
     const std::uint32_t pd = make_pd(uid);
-    const auto input = with(rq_input(uid), {{in_wq(l::wq::pd), pd}});
+    EXPECT_EQ(run(with(rq_input(uid), {{in_wq(l::wq::pd), pd}})).status, Status::bad_res)
+        << "the kernel's completions";
+    const std::uint32_t cq = number(good(with(cq_input(), {{l::command_in::uid, uid}})), l::create_cq_out::cqn);
+    const auto input = with(rq_input(uid), {{in_wq(l::wq::pd), pd}, {in_rq(l::rqc::cqn), cq}});
     const std::uint32_t rq = number(good(input), l::create_rq_out::rqn);
     EXPECT_EQ(run(0x90a, {{l::destroy_rq_in::rqn, rq}}, 16, 16, 0, other).status, Status::bad_res);
     EXPECT_EQ(run(with(rq_input(other), {{in_wq(l::wq::pd), pd}})).status, Status::bad_res);
+    auto sends = with(sq_input(0, uid), {{in_wq(l::wq::pd), pd}});
+    EXPECT_EQ(run(sends).status, Status::bad_res) << "the kernel's completions";
+    l::set(sends, in_sq(l::sqc::cqn), cq);
+    good(sends);
     good(0xa06, {{l::destroy_uctx_in::uid, uid}});
+    EXPECT_EQ(firmware_.context().objects.count(Kind::sq), 0U);
     EXPECT_EQ(firmware_.context().objects.count(Kind::rq), 0U) << "who goes leaves nothing";
 }
 

@@ -55,6 +55,7 @@ TEST_F(Ways, ToSendKeepTheirPriorityAndHoldTheirDomain)
     };
     EXPECT_EQ(modify(l::modify_tis_bitmask::prio), Status::ok) << log_;
     EXPECT_EQ(modify(l::modify_tis_bitmask::lag_tx_port_affinity), Status::bad_param);
+    EXPECT_EQ(modify({0, 1}), Status::bad_param) << "nobody knows what";
     EXPECT_EQ(good(0x915, {{l::query_tis_in::tisn, tis}}, 16, l::query_tis_out::bytes)
                   .get(l::inside(l::query_tis_out::tis_context, l::tisc::prio)),
               6U);
@@ -105,6 +106,7 @@ TEST_F(Ways, ToReceiveChangeTheirHash)
     EXPECT_EQ(modify(l::modify_tir_bitmask::hash, l::tirc::rx_hash_fn, 3), Status::bad_param);
     EXPECT_EQ(modify(l::modify_tir_bitmask::self_lb_en, l::tirc::self_lb_block, 1), Status::ok) << log_;
     EXPECT_EQ(modify(l::modify_tir_bitmask::packet_merge, l::tirc::packet_merge_mask, 1), Status::bad_param);
+    EXPECT_EQ(modify({60, 1}, l::tirc::rx_hash_fn, 1), Status::bad_param) << "nobody knows what";
     const auto shown = good(0x903, {{l::query_tir_in::tirn, tir}}, 16, l::query_tir_out::bytes);
     EXPECT_EQ(shown.get(l::inside(l::query_tir_out::tir_context, l::tirc::rx_hash_fn)), 2U);
     EXPECT_EQ(shown.get(l::inside(l::query_tir_out::tir_context, l::tirc::self_lb_block)), 1U);
@@ -118,6 +120,11 @@ TEST_F(Ways, TablesOfQueuesAreListsThatChange)
     EXPECT_EQ(destroy(0x90a, first), Status::bad_res_state);
     EXPECT_EQ(modify_rqt(rqt, {second, 12345}), Status::bad_res) << "there is no such queue";
     EXPECT_EQ(destroy(0x90a, first), Status::bad_res_state) << "nothing has changed";
+    EXPECT_EQ(run(0x917, {{l::modify_rqt_in::rqtn, rqt}, {l::inside(l::modify_rqt_in::bitmask, {0, 1}), 1}},
+                  l::modify_rqt_in::bytes)
+                  .status,
+              Status::bad_param)
+        << "nobody knows what";
     EXPECT_EQ(modify_rqt(rqt, {second, second}), Status::ok) << log_;
     EXPECT_EQ(destroy(0x90a, first), Status::ok) << log_;
     const auto shown = good(0x919, {{l::query_rqt_in::rqtn, rqt}}, 16, l::query_rqt_out::bytes + 8);

@@ -169,6 +169,16 @@ TEST_F(Boot, RegistersThatAreNotThereAreRefused)
               Status::bad_param);
     EXPECT_EQ(run(0x805, {{l::access_register_in::register_id, 0x5003}}, 16, 16).status, Status::bad_param)
         << "a write of nothing";
+    const auto set_speed = [&](std::uint64_t protocol) {
+        return access(0x5004, true,
+                      {{l::ptys_reg::local_port, 1},
+                       {l::ptys_reg::proto_mask, protocol},
+                       {l::ptys_reg::ib_proto_admin, 0x20}},
+                      l::ptys_reg::bytes)
+            .status;
+    };
+    EXPECT_EQ(set_speed(1), Status::ok) << log_;
+    EXPECT_EQ(set_speed(4), Status::bad_param) << "Ethernet's";
 }
 
 class EthernetBoot : public Boot {
@@ -216,6 +226,17 @@ TEST_F(EthernetBoot, RemembersWhatThePortWasTold)
               7U);
     EXPECT_EQ(run(0x761, {{l::set_roce_address_in::roce_address_index, 256}}, l::set_roce_address_in::bytes).status,
               Status::ix);
+}
+
+TEST_F(EthernetBoot, WhatThePortDoesNotHaveIsNotChanged)
+{
+    load_core();
+    namespace in = l::modify_nic_vport_context_in;
+    constexpr l::Field affiliation{18, 1}; // with another port
+    EXPECT_EQ(run(0x755, {{l::inside(in::field_select, affiliation), 1}},
+                  in::nic_vport_context.offset + l::nic_vport_context::bytes)
+                  .status,
+              Status::bad_param);
 }
 
 TEST_F(EthernetBoot, TellsThatThePortWasTurnedOnOrOffAndNothingElse)

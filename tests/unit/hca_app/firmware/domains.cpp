@@ -67,6 +67,23 @@ TEST_F(TheDomains, OfAUserGoWithIt)
     EXPECT_EQ(run(0x801, {{l::dealloc_pd_in::pd, kernels}}).status, Status::ok);
 }
 
+TEST_F(TheDomains, AUserStaysWhileTheKernelUsesWhatIsHis)
+{
+    const auto uid = static_cast<std::uint16_t>(make_uctx());
+    const std::uint32_t pd = make_pd(uid);
+    namespace mkc = l::mkc;
+    const auto of_key = [](l::Field field) { return l::inside(l::create_mkey_in::memory_key_mkey_entry, field); };
+    const Answer key = run(0x200, {{of_key(mkc::length64), 1}, {of_key(mkc::lr), 1}, {of_key(mkc::pd), pd}},
+                           l::create_mkey_in::klm_pas_mtt.offset);
+    ASSERT_EQ(key.status, Status::ok) << log_;
+    EXPECT_EQ(run(0xa06, {{l::destroy_uctx_in::uid, uid}}).status, Status::bad_res_state)
+        << "else who gets his number has his domain";
+    EXPECT_EQ(run(0x202, {{l::destroy_mkey_in::mkey_index, key.get(l::create_mkey_out::mkey_index)}}).status,
+              Status::ok);
+    EXPECT_EQ(run(0xa06, {{l::destroy_uctx_in::uid, uid}}).status, Status::ok) << log_;
+    EXPECT_EQ(firmware_.context().objects.count(), 0U);
+}
+
 TEST_F(TheDomains, CommandsInTheNameOfNobodyAreRefused)
 {
     EXPECT_EQ(run(0x800, {}, 16, 16, 0, 99).status, Status::bad_res);

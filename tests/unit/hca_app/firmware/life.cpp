@@ -167,6 +167,9 @@ TEST_F(TheCapabilities, ThatAreNotThereAreNotSet)
     auto wanted = asked(0, true);
     wanted.at(16 + 3) |= std::byte{0x40};
     EXPECT_EQ(set(0, wanted), Status::bad_param) << "a bit that no field here has";
+    wanted = asked(0, true);
+    wanted.back() = std::byte{1};
+    EXPECT_EQ(set(0, wanted), Status::bad_param) << "a bit behind all that there is";
     EXPECT_EQ(run(0x100, {}, 16, whole, 0x7 << 1).status, Status::bad_param) << "flow tables";
     EXPECT_EQ(run(0x100, {}, 16, whole, 0x4 << 1).status, Status::bad_param) << "RoCE over InfiniBand";
 }

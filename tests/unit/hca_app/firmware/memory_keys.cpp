@@ -180,8 +180,9 @@ TEST_F(TheKeys, AreOfADomainThatIsThere)
 
 TEST_F(TheKeys, ThatAreNotModelledAreRefused)
 {
-    for (const auto& [field, value] : {std::pair{mkc::access_mode_4_2, 1U}, std::pair{mkc::bsf_en, 1U},
-                                       std::pair{mkc::relaxed_ordering_write, 1U}, std::pair{mkc::length64, 1U}}) {
+    for (const auto& [field, value] :
+         {std::pair{mkc::access_mode_4_2, 1U}, std::pair{mkc::bsf_en, 1U}, std::pair{mkc::relaxed_ordering_write, 1U},
+          std::pair{mkc::length64, 1U}, std::pair{mkc::qpn, 0x17U}}) {
         auto command = pages_key(0x1000, 0x1000, 12, {0x10000});
         l::set(command, of_key(field), value);
         EXPECT_EQ(run(command).status, Status::bad_param) << field.offset;
@@ -254,6 +255,22 @@ TEST_F(TheKeys, OfOneUserHaveNoUmemOfAnothersNorWriteWhatIsReadOnly)
     EXPECT_EQ(run(umem_key(one, theirs, 0, 0, 0x1000, pd_)).status, Status::bad_res) << "the kernel's domain";
     const std::uint32_t read_only = make_umem(one, 12, 0, {0x10000}, 1);
     EXPECT_EQ(run(umem_key(one, read_only, 0, 0, 0x1000, make_pd(one))).status, Status::bad_param);
+}
+
+TEST_F(TheKeys, HaveUmemsOfSoManyPagesAsThereMayBe)
+{
+    const std::vector<std::uint64_t> most(options().keys.translations);
+    const std::uint32_t umem = make_umem(0, 12, 0, most);
+    namespace in_umem = l::umem;
+    auto another = input(0xa08, 0, 0, l::create_umem_in::umem.offset + in_umem::mtt.offset + 8,
+                         {{l::shifted(in_umem::num_of_mtt, l::create_umem_in::umem.offset), 1}});
+    l::set(std::span{another}.last(8), {0, 64}, 3);
+    EXPECT_EQ(run(another).status, Status::no_res);
+    EXPECT_EQ(run(0xa0a, {{l::destroy_umem_in::umem_id, umem}}).status, Status::ok) << log_;
+    EXPECT_EQ(run(another).status, Status::ok) << log_;
+    firmware_.reset();
+    begin();
+    (void)make_umem(0, 12, 0, most);
 }
 
 TEST_F(TheKeys, SpecialOnesAreAlwaysThere)
@@ -386,6 +403,41 @@ TEST_F(KeyChanges, ThatFailChangeNothing)
     EXPECT_EQ(change({.index = index + 99}), Status::bad_res);
     EXPECT_EQ(change({.index = index, .variant = 8}), Status::bad_res);
     EXPECT_EQ(change({.index = index, .pd = hca::Pd{pd_ + 1}}), Status::bad_res) << "a user's of another domain";
+}
+
+TEST_F(KeyChanges, OfAProcessAreOfKeysOverOtherKeys)
+{
+    // Else it could let a key of its own, that the kernel made, lead to any memory.
+    const std::uint32_t index = make(pages_key(0x1000, 0x1000, 12, {0x10000}));
+    const auto elsewhere = words({0x20000});
+    const auto writable = context({{mkc::rw, 1}});
+    const KeyChange to_move{.index = index, .pd = hca::Pd{pd_}, .translations = elsewhere};
+    const KeyChange to_open{.index = index, .pd = hca::Pd{pd_}, .mask = 1ULL << 20, .mkc = writable};
+    for (KeyChange wanted : {to_move, to_open}) {
+        wanted.over_keys_only = true;
+        EXPECT_EQ(change(wanted), Status::bad_res);
+    }
+    EXPECT_EQ(engine_key(index, 0x5a).rights, hca::KeyRights::local_read | hca::KeyRights::local_write);
+    EXPECT_EQ(change(to_move), Status::ok) << "the kernel's";
+
+    const std::uint64_t inner = hca::make_mkey(index, 0x5a).value;
+    const std::uint32_t list = make_free(4, 2);
+    const auto to = context({{mkc::lr, 1}, {mkc::pd, pd_}, {mkc::len, 0x400}});
+    const auto pieces = words({0x400ULL << 32 | inner, 0x1000, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(
+        change({.index = list, .over_keys_only = true, .mask = mask_to_register, .mkc = to, .translations = pieces}),
+        Status::ok);
+}
+
+TEST_F(KeyChanges, OfADomainThatIsNewerEndBeforeIt)
+{
+    const std::uint32_t index = make_free(2);
+    const std::uint32_t newer = make_pd();
+    ASSERT_EQ(fill(index, newer), Status::ok);
+    log_.clear();
+    firmware_.reset();
+    EXPECT_EQ(log_, "") << "the engine has lost its domain";
+    EXPECT_EQ(firmware_.context().objects.count(), 0U);
 }
 
 TEST_F(KeyChanges, NeedAKeyThatAllowsThem)

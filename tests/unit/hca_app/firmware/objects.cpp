@@ -132,6 +132,27 @@ TEST_F(TheObjects, OfAUserStayWhileTheKernelUsesThem)
     objects_.add(std::make_shared<Queue>(0, 0, objects_.use<Domain>(8, 0)));
     EXPECT_EQ(objects_.destroy_all_of(5), 0U);
     EXPECT_EQ(objects_.count(), 2U);
+    EXPECT_TRUE(objects_.has_any_of(5));
+    objects_.destroy(Kind::cq, 0, 0);
+    EXPECT_EQ(objects_.destroy_all_of(5), 1U);
+    EXPECT_FALSE(objects_.has_any_of(5));
+}
+
+// As a key that is older than the domain that a request moved it to.
+TEST_F(TheObjects, ThatAnOlderOneUsesEndAfterIt)
+{
+    struct Key : Object {
+        Key(std::uint32_t number, Domain& of) : Object{Kind::cq, number, 0}, domain{of} { of.refuses = true; }
+        void end() override { domain.refuses = false; }
+        Domain& domain;
+    };
+    bool ended = false;
+    const auto domain = std::make_shared<Domain>(8, 0, &ended);
+    objects_.add(std::make_shared<Key>(0, *domain));
+    objects_.add(domain);
+    objects_.clear();
+    EXPECT_EQ(objects_.count(), 0U);
+    EXPECT_TRUE(ended);
 }
 
 TEST_F(TheObjects, AllGoWhateverTheySay)

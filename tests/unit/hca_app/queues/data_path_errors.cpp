@@ -64,6 +64,7 @@ class DataPathErrors : public DataPathTest {
     void change_key(const firmware::KeyChange& change) override
     {
         changes.push_back(change.index);
+        over_keys_only.push_back(change.over_keys_only);
         if (refuse_change)
             throw firmware::Refusal{firmware::Status::bad_res_state, "it is not free"};
     }
@@ -75,6 +76,7 @@ class DataPathErrors : public DataPathTest {
     std::uint64_t buffer = 0;
     std::uint32_t lkey = 0;
     std::vector<std::uint32_t> changes;
+    std::vector<bool> over_keys_only;
     bool refuse_change = false;
 };
 
@@ -291,6 +293,24 @@ TEST_F(DataPathErrors, AChangeThatIsRefusedFails)
     work();
     expect_failure(CqeOpcode::req_err, alice.number, 0, CqeSyndrome::mw_bind);
     EXPECT_EQ(path.query_qp(alice.number).state, hca::QpState::err);
+}
+
+TEST_F(DataPathErrors, OnlyAPrivilegedQueuePairChangesKeysOfMemory)
+{
+    Bytes change;
+    append_control(change, WqeOpcode::umr, false, 0x77 << 8);
+    append(change, {}, layouts::wqe_umr_ctrl_seg::bytes);
+    append(change, {}, layouts::mkey_seg::bytes);
+    post(alice, ended(change));
+    work();
+    DriverQp kernels{memory, 4, 2};
+    QueuePairOptions options = kernels.options(QpKind::rc, pd, cqn);
+    options.privileged = true;
+    kernels.number = path.create_qp(options);
+    connect(kernels.number, bob.number);
+    post(kernels, ended(change));
+    work();
+    EXPECT_EQ(over_keys_only, (std::vector<bool>{true, false}));
 }
 
 TEST_F(DataPathErrors, NothingOfAQueuePairIsSeenOnceItIsReset)
