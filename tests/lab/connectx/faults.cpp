@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace mrz::test {
 namespace {
@@ -59,10 +60,12 @@ class ConnectXFaults : public testing::Test {
         EXPECT_EQ(result.status, 0) << result.out << result.err;
         EXPECT_THAT(result.out, HasSubstr("10 iters"));
     }
-    static ProgramResult registering(int count)
+    //! With drivers/verbs, unless another is named.
+    static ProgramResult registering(int count, const std::string& driver = "verbs")
     {
-        return guest_->run(variable("MRZ_REGISTERING") + ' ' + std::to_string(count));
+        return guest_->run(variable("MRZ_REGISTERING") + ' ' + driver + ":mlx5_0 " + std::to_string(count));
     }
+    static nlohmann::json objects() { return guest_->ask({"get", "state"}).at("objects"); }
     //! A number that the adapter tells, once it is as it should be.
     static bool wait_until(const std::function<bool(const nlohmann::json& state)>& is_so)
     {
@@ -104,6 +107,59 @@ TEST_F(ConnectXFaults, KeysThatAreUsedUpAreNamedAsTheCause)
     guest_->ask({"set", "key-limit"});
     EXPECT_THAT(registering(100).out, HasSubstr("all were registered"));
     expect_traffic();
+}
+
+TEST_F(ConnectXFaults, OfDirectVerbsBecomeTheirCausesAndLeaveNothing)
+{
+    struct Fault {
+        const char* opcode;
+        const char* status;
+        const char* syndrome;
+        int error; // 0: any
+        const char* cause;
+    };
+    const Fault faults[] = {
+        {"0x200", "status=8", "syndrome=0x18af6", 12, "the device's keys (max_mr of ibv_devinfo -v)"},
+        {"0x200", "status=3", "syndrome=0x317175", 22, "disagree modulo the page size"},
+        {"0x200", "status=15", "syndrome=0x1", 12, "the device has no more tables"},
+        {"0x200", "status=4", "syndrome=0x2345", 0, "bad system state"},
+        {"0x201", "status=1", "syndrome=0x77", 0, "internal error"},
+        {"0xa08", "status=8", "syndrome=0x99", 12, "registering"},
+        {"0xa08", "status=3", "syndrome=0x99", 22, "registering"},
+    };
+    ASSERT_EQ(registering(3, "mlx5").status, 0);
+    const nlohmann::json before = objects();
+    for (const Fault& fault : faults) {
+        SCOPED_TRACE(std::string{fault.opcode} + ' ' + fault.status + ' ' + fault.syndrome);
+        guest_->ask(
+            {"set", "command-fault", std::string{"opcode="} + fault.opcode, fault.status, fault.syndrome, "times=1"});
+        const ProgramResult failed = registering(1, "mlx5");
+        EXPECT_EQ(failed.status, 1) << failed.out << failed.err;
+        if (fault.error != 0) {
+            EXPECT_THAT(failed.out, HasSubstr("errno " + std::to_string(fault.error) + '\n'));
+        }
+        EXPECT_THAT(failed.out, HasSubstr(fault.cause));
+        EXPECT_THAT(failed.out, testing::Not(HasSubstr("still pinned")));
+        EXPECT_EQ(objects(), before);
+    }
+    EXPECT_EQ(registering(3, "mlx5").status, 0);
+}
+
+TEST_F(ConnectXFaults, OfKeysOverOthersNameWhatTheseMayHaveTooMuchOf)
+{
+    const nlohmann::json before = objects();
+    for (const auto& [syndrome, cause] : {std::pair{"syndrome=0x1234", "its window may be longer than its entries"},
+                                          {"syndrome=0x45d3a4", "has no atomics unless those have"}}) {
+        guest_->start("rm -f halves go\n" + variable("MRZ_REGISTERING") + " mlx5:mlx5_0 1 pieces\n");
+        guest_->wait_for("halves");
+        guest_->ask({"set", "command-fault", "opcode=0x200", "status=3", syndrome, "times=1"});
+        guest_->make("go");
+        const ProgramResult failed = guest_->finish();
+        EXPECT_EQ(failed.status, 1) << failed.out << failed.err;
+        EXPECT_THAT(failed.out, HasSubstr(cause));
+        EXPECT_THAT(failed.out, testing::Not(HasSubstr("still pinned")));
+        EXPECT_EQ(objects(), before);
+    }
 }
 
 TEST_F(ConnectXFaults, WhoWaitsForALostCompletionWaitsForEver)

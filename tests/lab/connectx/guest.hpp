@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,10 @@ class Guest {
         result.err = read("err");
         return result;
     }
+    //! Waits until the script that runs has made a file. mrz-vm's time limit ends it all.
+    void wait_for(const std::string& name) const { wait_until_there(folder_.path / name, IN_CREATE | IN_MOVED_TO); }
+    //! Makes a file that the script may wait for.
+    void make(const std::string& name) const { std::ofstream{folder_.path / name}.flush(); }
     ProgramResult run(const std::string& script)
     {
         start(script);
@@ -155,13 +160,14 @@ class Guest {
         std::filesystem::rename(made, there);
     }
     //! The other machine tells by files only. mrz-vm's time limit ends it all.
-    void wait_for_file(const std::string& name) const
+    void wait_for_file(const std::string& name) const { wait_until_there(file(name), IN_MOVED_TO); }
+    void wait_until_there(const std::filesystem::path& path, std::uint32_t how) const
     {
         const Descriptor news{::inotify_init1(IN_CLOEXEC)};
         const Descriptor end{static_cast<int>(::syscall(SYS_pidfd_open, vm_.pid(), 0))};
-        if (::inotify_add_watch(news.number, folder_.path.c_str(), IN_MOVED_TO) < 0 || end.number < 0)
+        if (::inotify_add_watch(news.number, folder_.path.c_str(), how) < 0 || end.number < 0)
             throw std::runtime_error{"nobody tells of the guest's files, or of its end"};
-        while (!std::filesystem::exists(file(name))) {
+        while (!std::filesystem::exists(path)) {
             std::array<pollfd, 2> both{pollfd{news.number, POLLIN, 0}, pollfd{end.number, POLLIN, 0}};
             ::poll(both.data(), both.size(), -1);
             if (both[1].revents != 0)

@@ -55,6 +55,30 @@ TEST_F(DomainTest, AnyFallsBackToTheSoftwareAdapterAndSaysSo)
     EXPECT_THAT(said[0], HasSubstr("the software adapter stands in"));
 }
 
+TEST_F(DomainTest, ADriverMayBeNamedWithItsDevice)
+{
+    script().hardware = {"hw0", "soft"}; // a name that two drivers know
+    EXPECT_EQ(Domain::open("soft").driver(), "hardware");
+    EXPECT_EQ(Domain::open("hardware:soft").driver(), "hardware");
+    EXPECT_EQ(Domain::open("soft:soft").driver(), "soft");
+    EXPECT_EQ(Domain::open("hardware:hw0").name(), "hw0");
+    for (const char* const name : {"soft:hw0", "hardware:", ":hw0:", "nobody:hw0", "hardware:hw0:hw0"}) {
+        try {
+            static_cast<void>(Domain::open(name));
+            ADD_FAILURE() << name;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.error_number(), ENODEV) << name;
+            EXPECT_THAT(error.cause().what, HasSubstr(name));
+        }
+    }
+    try {
+        static_cast<void>(Domain::open("soft:hw0"));
+    } catch (const Error& error) {
+        EXPECT_THAT(error.cause().limit, HasSubstr("there are: soft"));
+        EXPECT_THAT(error.cause().remedy, HasSubstr("hardware, soft"));
+    }
+}
+
 TEST_F(DomainTest, ANameNeverBecomesAnotherDevice)
 {
     script().hardware = {"hw0"};

@@ -126,8 +126,12 @@ class Registrar {
     {
         add(zones_.emplace_back(arena.reserve("zone", size, access)).region(domain_), "zone of an arena");
     }
-    //! So that only some pages of the pool are left.
-    void fragment() { held_.emplace(20U, 11U); }
+    //! So that only some pages of the pool are left. Returns the bytes of most of them: who takes less may choose.
+    std::size_t fragment()
+    {
+        held_.emplace(50U, 11U);
+        return held_->free_frames().size() * 7 / 8 * fragmented_page_size;
+    }
     [[nodiscard]] const json& planned() const { return planned_; }
 
   private:
@@ -188,10 +192,10 @@ void register_arena(Registrar& registrar)
 
 void register_fragmented_arena(Registrar& registrar)
 {
-    registrar.fragment();
-    const std::span<std::byte> block = registrar.build("fragmented", 256_MiB).windows().front().block();
+    const std::size_t size = registrar.fragment();
+    const std::span<std::byte> block = registrar.build("fragmented", size).windows().front().block();
     const Region& whole = registrar.add(block, "fragmented arena", all_rights);
-    std::cout << "fragmented arena of 256 MiB: " << whole.plan().explain() << std::endl;
+    std::cout << "fragmented arena of " << format_size(size) << ": " << whole.plan().explain() << std::endl;
     RegionOptions direct;
     direct.indirect = false;
     direct.how.sharing = Sharing::never;
