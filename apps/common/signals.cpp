@@ -57,6 +57,13 @@ void watch_signals()
         if (sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
             sigaction(signal, &action, nullptr);
     }
+    ignore_signals_of_output();
+}
+
+void ignore_signals_of_output()
+{
+    struct sigaction action {};
+    sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
     sigaction(SIGXFSZ, &action, nullptr);

@@ -22,9 +22,11 @@ class Interrupted : public std::exception {
 };
 
 //! From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process, and interrupt blocking calls,
-//! except those that were ignored before (nohup). SIGPIPE and SIGXFSZ are ignored: a reader who leaves, or a limit on
-//! file sizes, does not keep the program from tidying up, and comes as an errno.
+//! except those that were ignored before (nohup). Then as ignore_signals_of_output().
 void watch_signals();
+//! SIGPIPE and SIGXFSZ are ignored: a reader who leaves, or a limit on file sizes, does not keep the program from
+//! tidying up, and comes as an errno. For programs that SIGINT and the like may end at once.
+void ignore_signals_of_output();
 //! The first of those signals that came, or 0.
 int pending_interrupt() noexcept;
 //! Waits until \p fd has something to read, or has ended. Throws Interrupted, also for a signal that comes just

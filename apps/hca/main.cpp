@@ -112,6 +112,7 @@ void run(const Options& options)
     } else if (options.ask) {
         app::print_json(control::ask(options.ask->path, control::request_of(options.ask->words)));
     } else {
+        app::watch_signals();
         const Said said;
         serve(*options.serve);
     }
@@ -124,7 +125,8 @@ int main(int argc, char** argv)
 {
     using namespace mrz;
     app::occupy_standard_files();
-    app::watch_signals();
+    // Who asks has nothing to tidy up, and may wait for an answer that never comes.
+    app::ignore_signals_of_output();
     const int status = app::run_and_report(false, [&] { run(parse_options(argc, argv)); });
     // A device has no other end.
     return status == 0 && app::pending_interrupt() != 0 ? app::exit_status_of_signal(app::pending_interrupt())

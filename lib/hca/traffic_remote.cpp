@@ -44,12 +44,14 @@ void Traffic::send(QueuePair& qp, Aftermath& after)
     Link& link = *qp.attributes_.link;
     QueuePair::Asked& asked = qp.asked_;
     std::size_t budget = send_budget;
-    while (asked.sent < qp.send_queue_.pending()) {
+    while (!qp.send_queue_.empty()) {
         const QpState state = qp.state();
-        if (state == QpState::err || state == QpState::sqe) {
+        if (state == QpState::err || state == QpState::sqe) { // what was sent, too: its answer is not waited for
             flush_sends(qp, after);
             return;
         }
+        if (asked.sent == qp.send_queue_.pending())
+            return;
         if (link.ended()) {
             lose_link(qp, after);
             return;

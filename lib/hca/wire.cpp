@@ -64,6 +64,8 @@ WireMemory WireMemory::make()
 
 WireMemory WireMemory::adopt(FileDescriptor descriptor)
 {
+    if (!descriptor.valid())
+        refuse("no descriptor of them came along");
     struct stat status {};
     // Only memfds have seals; without them the peer could truncate it, and reading would be a SIGBUS.
     const int present = ::fcntl(descriptor.get(), F_GET_SEALS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! A peer that writes what it likes into the memory of a wire, packets and counts: the engine goes on, memory that no
-//! key grants stays as it was, and every request ends at most once.
+//! A peer that writes what it likes into the memory of a wire, packets and counts, for a connected queue pair and one
+//! of datagrams: the engine goes on, memory that no key grants stays as it was, and every request ends at most once.
 #include "input.hpp"
 
 #include "../unit/hca/engine_attributes.hpp"
@@ -31,6 +31,7 @@ namespace {
 constexpr std::uint64_t region_bytes = 3 * 4096;
 constexpr std::uint64_t secret_at = 0x9'0000'0000;
 constexpr std::uint32_t peer_qpn = 7;
+constexpr std::uint32_t qkey = 0x1234;
 constexpr std::size_t wire_bytes = 4096 + 2 * WireMemory::ring_bytes;
 
 class Target {
@@ -56,6 +57,15 @@ class Target {
                               .send = {8, 2, 16},
                               .receive = {8, 2, 0},
                               .signal_all = true});
+        datagram_cq_ = hca_.create_cq({.capacity = 4096, .on_completion = {}});
+        datagrams_ = hca_.create_qp({.type = QpType::ud,
+                                     .pd = pd_,
+                                     .send_cq = datagram_cq_,
+                                     .receive_cq = datagram_cq_,
+                                     .send = {8, 2, 16},
+                                     .receive = {8, 2, 0},
+                                     .signal_all = true});
+        begin_datagrams();
         join();
     }
     ~Target() { ::munmap(shared_, wire_bytes); }
@@ -70,15 +80,19 @@ class Target {
             } catch (const Error&) {
                 // A refusal.
             }
-            fuzz::require(ended_ <= accepted_);
+            fuzz::require(ended_ <= accepted_ && datagrams_ended_ <= datagrams_accepted_);
         }
         fuzz::require(std::ranges::count(secret(), std::byte{0x5a}) == 4096);
         // What a refusal or an end left behind ends, too.
         link_->lost();
         settle();
         fuzz::require(link_->ended());
+        // Nothing that was sent waits for a link that is no more; receives wait for anybody.
+        if (datagrams_->state() != QpState::err)
+            hca_.modify_qp(*datagrams_, QpState::err);
         poll();
         fuzz::require(ended_ == accepted_);
+        fuzz::require(datagrams_ended_ == datagrams_accepted_);
     }
 
   private:
@@ -113,6 +127,14 @@ class Target {
         hca_.modify_qp(*qp_, QpState::rtr, attributes);
         hca_.modify_qp(*qp_, QpState::rts, to_rts_rc(2));
     }
+    void begin_datagrams()
+    {
+        hca_.modify_qp(*datagrams_, QpState::reset);
+        datagrams_accepted_ = datagrams_ended_ = 0;
+        hca_.modify_qp(*datagrams_, QpState::init, {.qkey = qkey});
+        hca_.modify_qp(*datagrams_, QpState::rtr);
+        hca_.modify_qp(*datagrams_, QpState::rts, {.send_psn = 0});
+    }
     RingControl& incoming() { return *std::launder(reinterpret_cast<RingControl*>(shared_ + sizeof(RingControl))); }
     void settle()
     {
@@ -120,14 +142,21 @@ class Target {
         while (hca_.progress(*link_))
             fuzz::require(++turns < 10'000);
     }
-    void poll()
+    std::size_t poll(CompletionQueue& cq)
     {
         std::array<Completion, 64> done;
+        std::size_t all = 0;
         std::size_t got = 0;
         do {
-            got = hca_.poll(*cq_, done);
-            ended_ += got;
+            got = hca_.poll(cq, done);
+            all += got;
         } while (got == done.size());
+        return all;
+    }
+    void poll()
+    {
+        ended_ += poll(*cq_);
+        datagrams_ended_ += poll(*datagram_cq_);
     }
     void write(const Packet& packet)
     {
@@ -152,9 +181,78 @@ class Target {
         made.compare_add = input_.byte();
         return made;
     }
+    Packet datagram()
+    {
+        Packet made;
+        made.kind = static_cast<std::uint8_t>(PacketKind::datagram);
+        made.code = static_cast<std::uint8_t>(input_.byte() % 8 == 0 ? input_.byte() : 2 + input_.byte() % 2);
+        made.solicited = input_.byte();
+        made.source_qpn = static_cast<std::uint32_t>(input_.number(1));
+        made.destination_qpn = input_.byte() % 16 == 0 ? qp_->number() : datagrams_->number();
+        made.rkey = input_.byte() % 16 == 0 ? 1 : qkey;
+        made.address = input_.number(3);
+        made.length = input_.byte() % 8 == 0 ? input_.address() : input_.below(4200);
+        // With a header in front, without, or neither.
+        made.payload = static_cast<std::uint32_t>(made.length + (input_.byte() % 2 == 0 ? grh_bytes : 0) +
+                                                  (input_.byte() % 16 == 0 ? input_.number(1) : 0));
+        made.immediate = input_.byte();
+        return made;
+    }
+    Sge own_memory(std::size_t most)
+    {
+        return {Iova{own_.start + input_.below(region_bytes)}, static_cast<std::uint32_t>(input_.below(most)),
+                LKey{input_.byte() % 32 == 0 ? rkey_.value : lkey_.value}};
+    }
+    void send_datagram()
+    {
+        const Sge sge = own_memory(input_.byte() % 4 == 0 ? 5000 : 300);
+        SendWorkRequest work;
+        work.opcode = static_cast<SendOpcode>(input_.byte() % 16 == 0 ? input_.byte() % 7 : 2 + input_.byte() % 2);
+        work.sges = {&sge, 1};
+        work.link = input_.byte() % 16 == 0 ? nullptr : link_;
+        if (input_.byte() % 2 == 0)
+            work.grh.emplace();
+        work.remote_qpn = input_.byte() % 2 == 0 ? peer_qpn : datagrams_->number();
+        work.remote_qkey = qkey;
+        datagrams_accepted_ += hca_.post_send(*datagrams_, work) == 0 ? 1U : 0U;
+    }
+    void datagram_step()
+    {
+        switch (input_.byte() % 8) {
+        case 0:
+            if (datagrams_->state() == QpState::err)
+                begin_datagrams();
+            else if (datagrams_->state() == QpState::sqe)
+                hca_.modify_qp(*datagrams_, QpState::rts);
+            else if (input_.byte() % 4 == 0)
+                hca_.modify_qp(*datagrams_, QpState::err);
+            break;
+        case 1:
+        case 2: {
+            const std::array sges{own_memory(60), own_memory(6000)};
+            datagrams_accepted_ += hca_.post_receive(*datagrams_, {1, sges}) == 0 ? 1U : 0U;
+            break;
+        }
+        case 3: // as many as fill a ring: then they wait for room
+            for (unsigned i = 0; i < 160; ++i)
+                send_datagram();
+            poll();
+            break;
+        case 4:
+            send_datagram();
+            break;
+        default:
+            write(datagram());
+        }
+    }
     void step()
     {
-        switch (input_.byte() % 10) {
+        const std::uint8_t what = input_.byte();
+        if (what >= 200) {
+            datagram_step();
+            return;
+        }
+        switch (what % 10) {
         case 0:
         case 1:
         case 2:
@@ -215,6 +313,10 @@ class Target {
     std::shared_ptr<Link> link_;
     std::size_t accepted_ = 0;
     std::size_t ended_ = 0;
+    std::shared_ptr<CompletionQueue> datagram_cq_;
+    std::shared_ptr<QueuePair> datagrams_;
+    std::size_t datagrams_accepted_ = 0;
+    std::size_t datagrams_ended_ = 0;
 };
 
 } // namespace

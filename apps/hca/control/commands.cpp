@@ -20,11 +20,6 @@ namespace {
                  .remedy = std::move(remedy)}};
 }
 
-Json error_of(int number, const std::string& text)
-{
-    return Json{{"error", text}, {"errno", number}};
-}
-
 } // namespace
 
 Commands::Commands()
@@ -45,6 +40,11 @@ Json Commands::all() const
     for (const auto& [words, command] : commands_)
         list[words] = command.description;
     return list;
+}
+
+Json Commands::error(int number, const std::string& text)
+{
+    return Json{{"error", text}, {"errno", number}};
 }
 
 const Commands::Command& Commands::find(const Json& request) const
@@ -71,10 +71,10 @@ Json Commands::answer(std::string_view line) const
     try {
         const Json request = Json::parse(line, nullptr, false);
         return Json{{"answer", find(request).run(request)}};
-    } catch (const Error& error) {
-        return error_of(error.error_number(), error.what());
-    } catch (const std::exception& error) {
-        return error_of(EIO, error.what());
+    } catch (const Error& refusal) {
+        return error(refusal.error_number(), refusal.what());
+    } catch (const std::exception& failure) {
+        return error(EIO, failure.what());
     }
 }
 

@@ -34,6 +34,8 @@ class Commands {
     //! program: std::logic_error.
     void add(Verb verb, std::string_view name, std::string_view description, Function run);
     [[nodiscard]] Json answer(std::string_view line) const;
+    //! The answer that says what is wrong.
+    [[nodiscard]] static Json error(int number, const std::string& text);
 
   private:
     struct Command {

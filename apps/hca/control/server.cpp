@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/server.hpp"
 
-#include <array>
-#include <cerrno>
-#include <string_view>
-#include <utility>
+#include <mrzone/base.hpp>
 
-#include <poll.h>
-#include <sys/socket.h>
+#include <algorithm>
+#include <exception>
+#include <utility>
 
 namespace mrz::control {
 namespace {
 
-constexpr int patience = 5000; // milliseconds
+constexpr std::chrono::milliseconds until_accepting_again{100};
 
 } // namespace
 
@@ -29,55 +27,54 @@ Server::~Server()
 
 void Server::run()
 {
-    while (const std::optional<FileDescriptor> client = listener_.accept(stop_)) {
-        try {
-            serve(*client);
-        } catch (const std::exception& error) {
-            log(Severity::warning, std::string{"the control socket: "} + error.what());
-        }
+    while (wait()) {
+        // Those that were polled, at most; a new one is looked at next time.
+        clients_.remove_if([this](ClientBuffer& client) {
+            try {
+                return !client.go_on(commands_);
+            } catch (const std::exception& error) { // for want of memory
+                log(Severity::warning, std::string{"a client of the control socket has to go: "} + error.what());
+                return true;
+            }
+        });
+        accept();
     }
 }
 
-void Server::serve(const FileDescriptor& client)
+bool Server::wait()
 {
-    std::string text;
-    std::array<char, 4096> piece{};
-    while (text.size() <= longest_line) {
-        if (stop_.wait(client.get(), POLLIN, patience) != sockets::Stop::Woken::ready)
-            return;
-        const ssize_t length = ::recv(client.get(), piece.data(), piece.size(), 0);
-        if (length < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (length <= 0)
-            return;
-        text.append(piece.data(), static_cast<std::size_t>(length));
-        for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
-            const std::string_view line = std::string_view{text}.substr(0, end);
-            // Whatever is in it: bytes that are no UTF-8 are replaced.
-            if (!send(client, commands_.answer(line).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'))
-                return;
-            text.erase(0, end + 1);
-        }
+    std::optional<Clock::time_point> next = accepts_from_;
+    descriptors_.assign({{stop_.descriptor(), POLLIN, 0}});
+    if (clients_.size() < most_clients && !accepts_from_)
+        descriptors_.push_back({listener_.descriptor(), POLLIN, 0});
+    for (const ClientBuffer& client : clients_) {
+        descriptors_.push_back({client.socket(), client.events(), 0});
+        const auto at = client.has_line() ? Clock::time_point::min() : client.deadline();
+        next = std::min(next.value_or(at), at);
     }
-    const Json refusal{{"error", "a line has at most " + std::to_string(longest_line) + " bytes"},
-                       {"errno", EMSGSIZE}};
-    send(client, refusal.dump() + '\n');
+    int milliseconds = -1;
+    if (next) {
+        const auto now = Clock::now();
+        milliseconds =
+            static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::max(*next, now) - now).count());
+    }
+    ::poll(descriptors_.data(), descriptors_.size(), milliseconds);
+    return !stop_.is_set();
 }
 
-bool Server::send(const FileDescriptor& client, std::string_view text)
+void Server::accept()
 {
-    while (!text.empty()) {
-        const ssize_t length = ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL);
-        if (length >= 0)
-            text.remove_prefix(static_cast<std::size_t>(length));
-        else if (errno == EAGAIN) {
-            if (stop_.wait(client.get(), POLLOUT, patience) != sockets::Stop::Woken::ready)
-                return false;
-        } else if (errno != EINTR) {
-            return false;
-        }
+    if (accepts_from_ && Clock::now() < *accepts_from_)
+        return;
+    accepts_from_.reset();
+    while (clients_.size() < most_clients) {
+        sockets::Listener::Accepted next = listener_.accept_now();
+        if (next.has_to_wait)
+            accepts_from_ = Clock::now() + until_accepting_again;
+        if (!next.client)
+            return;
+        clients_.emplace_back(std::move(*next.client));
     }
-    return true;
 }
 
 } // namespace mrz::control

@@ -61,10 +61,10 @@ std::uint64_t granule(int file)
 
 Memory::Mapping::Mapping(int file, std::uint64_t offset, std::uint64_t bytes, bool writable)
 {
-    const std::uint64_t unit = granule(file);
-    const std::uint64_t before = offset % unit;
-    // Whole units, since nothing less can be unmapped.
-    length_ = (before + bytes + unit - 1) / unit * unit;
+    // Whole pages of its own size: less of hugetlbfs can be mapped, but not unmapped.
+    const std::uint64_t whole = granule(file);
+    const std::uint64_t before = offset % whole;
+    length_ = (bytes + before + whole - 1) / whole * whole;
     start_ = ::mmap(nullptr, length_, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, file,
                     static_cast<off_t>(offset - before));
     if (start_ == MAP_FAILED) {

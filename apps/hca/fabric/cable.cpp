@@ -22,9 +22,11 @@ namespace {
 using sockets::Stop;
 
 // Milliseconds.
-constexpr int patience = 5000; // for what a peer says
-constexpr int pause = 500;     // before it is tried again
+constexpr int until_answered = 5000;
+constexpr int until_asked = 1000; // by who has come: others wait meanwhile
+constexpr int pause = 500;        // before it is tried again
 constexpr int news_of_end = 2000;
+constexpr int look_again = 1000; // whether the path still leads here
 
 constexpr int type = SOCK_SEQPACKET | SOCK_NONBLOCK;
 
@@ -35,6 +37,18 @@ constexpr int type = SOCK_SEQPACKET | SOCK_NONBLOCK;
                  .what = "linking at " + printable(path),
                  .limit = std::move(limit),
                  .remedy = std::move(remedy)}};
+}
+
+const char* lack_of(Received::Result result)
+{
+    switch (result) {
+    case Received::Result::nothing_yet:
+        return "says nothing";
+    case Received::Result::gone:
+        return "hangs up without a word";
+    default:
+        return "does not speak as this version of mrz-hca does";
+    }
 }
 
 } // namespace
@@ -109,35 +123,44 @@ std::optional<Cable::Joined> Cable::ask(FileDescriptor socket)
         stop_.wait(-1, 0, pause);
         return std::nullopt;
     }
-    const std::optional<Received> received = hear(socket.get());
+    const Received received = hear(socket.get(), until_answered);
     if (stop_.is_set())
         return std::nullopt;
-    if (!received)
-        refuse(path_, Trouble::peer, ETIMEDOUT, "who listens there does not answer as this version of mrz-hca does",
-               "let both ends be of one version");
-    if (received->greeting.kind != Greeting::accept)
-        refuse(path_, Trouble::peer, ECONNREFUSED, "the other end refuses: " + received->greeting.why(),
+    if (received.result != Received::Result::greeting)
+        refuse(path_, Trouble::peer, ETIMEDOUT, std::string{"who listens there "} + lack_of(received.result),
+               "see that it is mrz-hca, and let both ends be of one version");
+    if (received.greeting.kind != Greeting::accept)
+        refuse(path_, Trouble::peer, ECONNREFUSED, "the other end refuses: " + received.greeting.why(),
                "do as it says, or give another path");
-    check(received->greeting.port());
+    check(received.greeting.port());
     return Joined{std::make_unique<hca::Wire>(std::move(socket), std::move(memory), hca::Wire::Side::maker),
-                  received->greeting.port()};
+                  received.greeting.port()};
 }
 
 std::optional<Cable::Joined> Cable::accept()
 {
+    while (stop_.wait(listener_->descriptor(), POLLIN, look_again) == Stop::Woken::timeout) {
+        // Whoever removes the socket of a path hides who listens: the other one would listen, too, and wait for ever.
+        if (!listener_->is_at_its_path()) {
+            listener_.reset();
+            return std::nullopt;
+        }
+    }
     std::optional<FileDescriptor> socket = listener_->accept(stop_);
     if (!socket)
         return std::nullopt;
-    std::optional<Received> received = hear(socket->get());
-    if (!received || received->greeting.kind != Greeting::ask)
+    Received received = hear(socket->get(), until_asked);
+    if (received.result == Received::Result::nonsense)
+        say(Severity::warning, "who came to " + printable(path_) + ' ' + lack_of(received.result));
+    if (received.result != Received::Result::greeting || received.greeting.kind != Greeting::ask)
         return std::nullopt;
     try {
-        check(received->greeting.port());
-        hca::WireMemory memory = hca::WireMemory::adopt(std::move(received->memory));
+        check(received.greeting.port());
+        hca::WireMemory memory = hca::WireMemory::adopt(std::move(received.memory));
         if (!send(socket->get(), make_greeting(Greeting::accept, own_)))
             return std::nullopt; // it is gone
         return Joined{std::make_unique<hca::Wire>(std::move(*socket), std::move(memory), hca::Wire::Side::taker),
-                      received->greeting.port()};
+                      received.greeting.port()};
     } catch (const Error& error) {
         send(socket->get(), make_greeting(Greeting::refuse, own_, error.cause().limit));
         say(Severity::warning, error.what());
@@ -160,7 +183,8 @@ void Cable::wait_until_lost()
         if (is_lost(news_of_end))
             return;
         if (const std::optional<FileDescriptor> third = listener_->accept(stop_)) {
-            static_cast<void>(hear(third->get())); // who is hung up on with his words unread is told of a reset only
+            // Who is hung up on with his words unread is told of a reset only.
+            static_cast<void>(hear(third->get(), until_asked));
             send(third->get(), make_greeting(Greeting::refuse, own_, "two devices are linked here already"));
         }
     }
@@ -174,17 +198,13 @@ bool Cable::is_lost(int milliseconds) const
     return ::read(lost_.get(), &times, sizeof times) > 0;
 }
 
-std::optional<Received> Cable::hear(int socket)
+Received Cable::hear(int socket, int milliseconds) const
 {
-    if (stop_.wait(socket, POLLIN, patience) != Stop::Woken::ready)
-        return std::nullopt;
-    Received received = receive(socket);
-    if (received.result == Received::Result::nonsense) {
+    Received received;
+    if (stop_.wait(socket, POLLIN, milliseconds) == Stop::Woken::ready)
+        received = receive(socket);
+    if (received.result == Received::Result::nonsense)
         send(socket, make_greeting(Greeting::refuse, own_, "this is mrz-hca of another version"));
-        say(Severity::warning, "who came to " + printable(path_) + " does not speak as this version of mrz-hca does");
-    }
-    if (received.result != Received::Result::greeting)
-        return std::nullopt;
     return received;
 }
 

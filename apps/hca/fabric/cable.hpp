@@ -42,8 +42,8 @@ class Cable {
     [[nodiscard]] std::optional<Joined> accept();
     void wait_until_lost();
     [[nodiscard]] bool is_lost(int milliseconds) const;
-    //! The next message; nothing if there is none in time, or if it is none.
-    [[nodiscard]] std::optional<Received> hear(int socket);
+    //! The next message, if it comes in time. Who speaks another language is told so.
+    [[nodiscard]] Received hear(int socket, int milliseconds) const;
     //! Throws Error (busy, EADDRINUSE) if the peer could not be told from this device.
     void check(const PortAddress& peer) const;
     //! Says it, but not what it said last.

@@ -66,16 +66,41 @@ int connect_to(const FileDescriptor& socket, const sockaddr_un& address)
     return 0;
 }
 
+const char* remedy_of(int error)
+{
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return "be the user whose process listens there, or give a path in a folder of your own";
+    case EPROTOTYPE:
+        return "give another path: who listens there speaks another language";
+    case EAGAIN:
+        return "wait until the process which listens there has heard those who came before";
+    default:
+        return "see that the process which listens there runs";
+    }
+}
+
 //! Holds the folder of \p path: of all who listen there, one at a time looks what is at its path, and changes it.
-//! Anybody may hold a folder that he can read, for whatever reason and as long as he likes: so not for ever.
+//! None of them takes long, but whoever may read the folder may hold it, for ever: then it is done without.
 FileDescriptor hold_folder(const std::string& path)
 {
-    using namespace std::chrono_literals;
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds patience{1};
+    constexpr std::chrono::milliseconds pause{5};
     const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
     FileDescriptor held{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    const auto until = std::chrono::steady_clock::now() + 1s;
-    while (held.valid() && ::flock(held.get(), LOCK_EX | LOCK_NB) != 0 && std::chrono::steady_clock::now() < until)
-        std::this_thread::sleep_for(5ms);
+    const Clock::time_point end = Clock::now() + patience;
+    while (held.valid() && ::flock(held.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return {};
+        if (Clock::now() >= end) {
+            log_once(Severity::warning, "somebody holds the folder of " + printable(path) +
+                                            " (flock), so that two who begin to listen there at once may both do");
+            return {};
+        }
+        std::this_thread::sleep_for(pause);
+    }
     return held;
 }
 
@@ -123,8 +148,7 @@ Listener::~Listener()
 {
     try {
         const FileDescriptor held = hold_folder(path_);
-        struct stat status {};
-        if (::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
+        if (is_at_its_path())
             ::unlink(path_.c_str());
     } catch (const std::exception&) {
         // The path stays: whoever listens there next removes it.
@@ -132,20 +156,34 @@ Listener::~Listener()
     }
 }
 
+bool Listener::is_at_its_path() const noexcept
+{
+    struct stat status {};
+    return ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
 std::optional<FileDescriptor> Listener::accept(const Stop& stop) const
 {
     while (stop.wait(socket_.get(), POLLIN) != Stop::Woken::stop) {
-        FileDescriptor client{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-        if (client.valid())
-            return client;
-        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-            continue;
-        // Of descriptors or of memory there are too few; it waits where it is.
-        log_once(Severity::warning,
-                 "a client of " + printable(path_) + " has to wait: accept: " + std::strerror(errno));
-        stop.wait(-1, 0, 100);
+        Accepted next = accept_now();
+        if (next.client)
+            return std::move(next.client);
+        if (next.has_to_wait)
+            stop.wait(-1, 0, 100);
     }
     return std::nullopt;
+}
+
+Listener::Accepted Listener::accept_now() const
+{
+    FileDescriptor client{::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    if (client.valid())
+        return {std::move(client)};
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+        return {};
+    // Of descriptors or of memory there are too few; it waits where it is.
+    log_once(Severity::warning, "a client of " + printable(path_) + " has to wait: accept: " + std::strerror(errno));
+    return {std::nullopt, true};
 }
 
 FileDescriptor connect(const std::string& path, int type)
@@ -154,10 +192,10 @@ FileDescriptor connect(const std::string& path, int type)
     FileDescriptor socket = make_socket(path, type);
     if (const int error = connect_to(socket, address); error != 0)
         throw Error{error,
-                    {.trouble = Trouble::peer,
+                    {.trouble = error == EACCES || error == EPERM ? Trouble::permission : Trouble::peer,
                      .what = "connecting to " + printable(path),
                      .limit = std::strerror(error),
-                     .remedy = "see that the process which listens there runs"}};
+                     .remedy = remedy_of(error)}};
     return socket;
 }
 

@@ -28,6 +28,14 @@ class Listener {
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     //! The next client, whose descriptor does not block; none if \p stop was set.
     [[nodiscard]] std::optional<FileDescriptor> accept(const Stop& stop) const;
+    struct Accepted {
+        std::optional<FileDescriptor> client;
+        bool has_to_wait = false; //!< There is one, but no descriptor for him, or no memory, which is said once.
+    };
+    //! The same, without waiting for one.
+    [[nodiscard]] Accepted accept_now() const;
+    //! Whether clients that come to the path come here: it may have been removed, or replaced.
+    [[nodiscard]] bool is_at_its_path() const noexcept;
     //! Readable when there is a client.
     [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
 

@@ -82,6 +82,27 @@ TEST_F(WireOrder, ALostLinkEndsTheFirstAndFlushesTheRest)
     EXPECT_EQ(statuses(near), Statuses{WcStatus::flush_error});
 }
 
+TEST_F(WireOrder, WhatIsAskedAndNotAnsweredIsFlushedWithTheRest)
+{
+    ASSERT_EQ(near.post(SendOpcode::rdma_read, near.sge(0, 8), far, 0, 1), 0);
+    ASSERT_EQ(near.post(SendOpcode::rdma_write, near.sge(0, 8), far, 0, 2), 0);
+    near.hca.modify_qp(*near.qp, QpState::err);
+    EXPECT_EQ(statuses(near), (Statuses{WcStatus::flush_error, WcStatus::flush_error}));
+    settle(); // its answers find nobody
+    EXPECT_EQ(statuses(near), Statuses{});
+}
+
+TEST_F(WireOrder, WhatIsAskedAndNotAnsweredIsFlushedWhenThePeersRequestFails)
+{
+    ASSERT_EQ(near.post(SendOpcode::rdma_read, near.sge(0, 8), far, 0, 1), 0);
+    ASSERT_EQ(far.post(SendOpcode::rdma_write, far.sge(0, 8), near, region_bytes, 2), 0); // beyond the region
+    near.hca.progress(*near.link);
+    EXPECT_EQ(near.qp->state(), QpState::err);
+    EXPECT_EQ(statuses(near), Statuses{WcStatus::flush_error});
+    settle();
+    EXPECT_EQ(statuses(far), Statuses{WcStatus::remote_access_error});
+}
+
 TEST_F(WireOrder, WhatTheOtherSideHadWrittenBeforeItsEndCounts)
 {
     ASSERT_EQ(far.receive(far.sge(0, 8), 50), 0);

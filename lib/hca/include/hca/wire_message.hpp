@@ -16,7 +16,8 @@ namespace mrz::hca {
 bool send_message(int socket, std::span<const std::byte> message, int descriptor = -1) noexcept;
 
 struct ReceivedMessage {
-    enum class Result : std::uint8_t { nothing_yet, gone, other_length, message } result = Result::nothing_yet;
+    //! other_form: of another length, or with more than one descriptor.
+    enum class Result : std::uint8_t { nothing_yet, gone, other_form, message } result = Result::nothing_yet;
     FileDescriptor descriptor; //!< If one came along.
 };
 //! Fills \p message with one of just its length, which is 1024 bytes at most. Never blocks.

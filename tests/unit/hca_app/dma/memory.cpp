@@ -10,11 +10,15 @@
 #include <atomic>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace mrz::dma {
 namespace {
@@ -60,30 +64,44 @@ TEST_F(GuestMemory, AnswersWithTheBytesOfTheFileAndNoMore)
     EXPECT_EQ(answers(~std::uint64_t{0}, 1), 0u);
 }
 
-TEST(GuestMemoryOfHugepages, LeavesNothingMappedBehind)
+std::size_t mappings_of(std::string_view name)
 {
-    constexpr unsigned of_2_mib = 21U << 26; // MFD_HUGE_2MB of <linux/memfd.h>
-    const FileDescriptor file{
-        ::memfd_create("guest-hugepages", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | of_2_mib)};
-    if (!file.valid() || ::ftruncate(file.get(), 2 << 20) != 0 ||
-        ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
-        GTEST_SKIP() << "this kernel has no hugepages of 2 MiB";
-    const auto mapped = [] {
-        std::ifstream maps{"/proc/self/maps"};
-        const std::string all{std::istreambuf_iterator<char>{maps}, {}};
-        return all.find("guest-hugepages") != std::string::npos;
+    std::ifstream maps{"/proc/self/maps"};
+    std::size_t count = 0;
+    for (std::string line; std::getline(maps, line);)
+        count += line.find(name) != std::string::npos ? 1 : 0;
+    return count;
+}
+
+TEST_F(GuestMemory, OfHugepagesIsGivenBackWholeWhereOnlyAPartIsMapped)
+{
+    const FileDescriptor huge{::memfd_create("mrz-huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB)};
+    if (!huge.valid())
+        GTEST_SKIP() << "a kernel without hugepages";
+    struct stat status {};
+    ASSERT_EQ(::fstat(huge.get(), &status), 0);
+    const auto page = static_cast<std::uint64_t>(status.st_blksize);
+    ASSERT_EQ(::ftruncate(huge.get(), static_cast<off_t>(2 * page)), 0);
+    ASSERT_EQ(::fcntl(huge.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    const auto map_part = [&](std::uint64_t offset, std::uint64_t bytes) {
+        memory.exclusively([&] {
+            memory.map({.at = DmaAddress{offset}, .bytes = bytes, .readable = true, .writable = true}, huge.get(),
+                       offset);
+        });
     };
-    Memory memory;
     try {
-        memory.map({.at = DmaAddress{0}, .bytes = 0xa'0000}, file.get(), 0);
-        memory.map({.at = DmaAddress{0xc'0000}, .bytes = 0x1000}, file.get(), 0xc'0000);
-    } catch (const Error&) {
-        GTEST_SKIP() << "there is no free hugepage of 2 MiB";
+        map_part(0, 0xa0000); // as below the VGA's memory
+        map_part(0xc0000, page);
+    } catch (const Error& error) {
+        memory.unmap_all();
+        GTEST_SKIP() << "two free hugepages are needed: " << error.what();
     }
-    EXPECT_TRUE(mapped());
-    memory.memory(DmaAddress{0xc'0000}, 1, Direction::write)[0] = std::byte{1};
-    memory.unmap_all();
-    EXPECT_FALSE(mapped());
+    EXPECT_EQ(mappings_of("mrz-huge"), 2u);
+    EXPECT_EQ(answers(0xc0000, ~std::uint64_t{0}), page);
+    memory.exclusively([&] { memory.unmap(DmaAddress{0}, 0xa0000); });
+    EXPECT_EQ(mappings_of("mrz-huge"), 1u);
+    memory.exclusively([&] { memory.unmap_all(); });
+    EXPECT_EQ(mappings_of("mrz-huge"), 0u);
 }
 
 TEST_F(GuestMemory, IsTheGuestsOwnInBothDirections)

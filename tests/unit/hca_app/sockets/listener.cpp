@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 namespace mrz::sockets {
@@ -82,17 +83,42 @@ TEST_F(ListenerTest, RefusesPathsThatAreNone)
     EXPECT_EQ(refusal([&] { (void)connect(path); }).error_number(), ENOENT);
 }
 
-TEST_F(ListenerTest, DoesNotWaitForEverForAFolderThatSomebodyHolds)
+TEST_F(ListenerTest, IsNotHeldUpByWhoHoldsTheFolder)
 {
-    const FileDescriptor held{
-        ::open(std::filesystem::path{path}.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+    const FileDescriptor held{::open((folder / ".").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    ASSERT_EQ(::flock(held.get(), LOCK_EX), 0); // as whoever may read the folder can, for ever
     {
         const Listener listener{path};
         const FileDescriptor client = connect(path);
         EXPECT_TRUE(listener.accept(stop));
     }
     EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(ListenerTest, LetsAClientWaitForWhomThereIsNoDescriptor)
+{
+    const Listener listener{path};
+    EXPECT_FALSE(listener.accept_now().client);
+    EXPECT_FALSE(listener.accept_now().has_to_wait) << "nobody is there";
+    const FileDescriptor client = connect(path);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    // The client's is the lowest that was free.
+    const rlimit lowered{static_cast<rlim_t>(client.get()) + 1, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+    const Listener::Accepted refused = listener.accept_now();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_FALSE(refused.client);
+    EXPECT_TRUE(refused.has_to_wait);
+    EXPECT_TRUE(listener.accept_now().client) << "the same one";
+}
+
+TEST_F(ListenerTest, SaysWhatIsWrongWithWhoListens)
+{
+    const Listener listener{path, SOCK_SEQPACKET};
+    const Error error = refusal([&] { (void)connect(path); });
+    EXPECT_EQ(error.error_number(), EPROTOTYPE);
+    EXPECT_NE(error.cause().remedy.find("another path"), std::string::npos);
 }
 
 TEST_F(ListenerTest, StopsWaiting)
