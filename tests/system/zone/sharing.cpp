@@ -28,7 +28,7 @@ using namespace mrz::test;
 
 namespace {
 
-class Sharing : public testing::Test {
+class SharedArenas : public testing::Test {
   protected:
     void SetUp() override
     {
@@ -59,7 +59,7 @@ int errno_of(const std::function<void()>& call)
 
 } // namespace
 
-TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
+TEST_F(SharedArenas, ASecondaryUsesTheArenaOfItsPrimary)
 {
     const auto primary_eal = shared_eal("primary");
     const auto secondary_eal = shared_eal("secondary");
@@ -117,7 +117,7 @@ TEST_F(Sharing, ASecondaryUsesTheArenaOfItsPrimary)
     expect_success(primary);
 }
 
-TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
+TEST_F(SharedArenas, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
 {
     const auto primary_eal = shared_eal("primary");
     const auto secondary_eal = shared_eal("secondary");
@@ -148,7 +148,7 @@ TEST_F(Sharing, ThePrimaryKeepsWhatASecondaryHasMappedUntilItIsGoneEvenIfKilled)
     expect_success(primary);
 }
 
-TEST_F(Sharing, ASecondarysZonesKeepItAttachedAndFollowTheArenasGrowth)
+TEST_F(SharedArenas, ASecondarysZonesKeepItAttachedAndFollowTheArenasGrowth)
 {
     const auto primary_eal = shared_eal("primary");
     const auto secondary_eal = shared_eal("secondary");
@@ -182,7 +182,7 @@ TEST_F(Sharing, ASecondarysZonesKeepItAttachedAndFollowTheArenasGrowth)
     expect_success(primary);
 }
 
-TEST_F(Sharing, WithoutRoomForDescriptorsTheLimitIsNamed)
+TEST_F(SharedArenas, WithoutRoomForDescriptorsTheLimitIsNamed)
 {
     const auto primary_eal = shared_eal("primary");
     const auto secondary_eal = shared_eal("secondary");
@@ -208,7 +208,7 @@ TEST_F(Sharing, WithoutRoomForDescriptorsTheLimitIsNamed)
     expect_success(primary);
 }
 
-TEST_F(Sharing, WhereTheEalHasNoSecondariesThatIsSaid)
+TEST_F(SharedArenas, WhereTheEalHasNoSecondariesThatIsSaid)
 {
     in_child([] {
         const Eal eal{{"--in-memory"}};
@@ -217,7 +217,7 @@ TEST_F(Sharing, WhereTheEalHasNoSecondariesThatIsSaid)
     });
 }
 
-TEST_F(Sharing, ASecondaryHasKeysOfItsOwnToTheArenaOfItsPrimary)
+TEST_F(SharedArenas, ASecondaryHasKeysOfItsOwnToTheArenaOfItsPrimary)
 {
     const auto primary_eal = shared_eal("primary");
     const auto secondary_eal = shared_eal("secondary");
