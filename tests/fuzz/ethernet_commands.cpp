@@ -193,6 +193,16 @@ class Target {
         add_page(eq, eq_at);
         eq_ = static_cast<std::uint32_t>(get(run(eq), create_eq_out::eq_number));
         give_cq();
+        if (input_.byte() % 4 == 1)
+            return;
+        // One of each, so that most inputs have what the others are made of.
+        give_rq();
+        give_rqt();
+        give_tir();
+        give_tis();
+        give_sq();
+        give(Kind::flow_table, table_input(0x930));
+        give_group();
     }
     void give_cq()
     {
