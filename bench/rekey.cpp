@@ -200,8 +200,10 @@ void retarget(benchmark::State& state, const std::string& device)
     const auto device = adapter();
     if (!device)
         return false;
-    for (const auto& [name, subject] :
-         {std::pair{"rekey/mlx5/create", create}, {"rekey/mlx5/reissue", reissue}, {"rekey/mlx5/umr", retarget}})
+    using Subject = void (*)(benchmark::State&, const std::string&);
+    for (const auto& [name, subject] : {std::pair<const char*, Subject>{"rekey/mlx5/create", create},
+                                        {"rekey/mlx5/reissue", reissue},
+                                        {"rekey/mlx5/umr", retarget}})
         benchmark::RegisterBenchmark(name, subject, *device)->Iterations(200)->Unit(benchmark::kMicrosecond);
     return true;
 }();

@@ -150,7 +150,9 @@ TEST_F(ConnectXFaults, OfKeysOverOthersNameWhatTheseMayHaveTooMuchOf)
     const nlohmann::json before = objects();
     for (const auto& [syndrome, cause] : {std::pair{"syndrome=0x1234", "its window may be longer than its entries"},
                                           {"syndrome=0x45d3a4", "has no atomics unless those have"}}) {
-        guest_->start("rm -f halves go\n" + variable("MRZ_REGISTERING") + " mlx5:mlx5_0 1 pieces\n");
+        guest_->remove("halves");
+        guest_->remove("go");
+        guest_->start(variable("MRZ_REGISTERING") + " mlx5:mlx5_0 1 pieces\n");
         guest_->wait_for("halves");
         guest_->ask({"set", "command-fault", "opcode=0x200", "status=3", syndrome, "times=1"});
         guest_->make("go");

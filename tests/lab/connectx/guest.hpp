@@ -90,6 +90,7 @@ class Guest {
     void wait_for(const std::string& name) const { wait_until_there(folder_.path / name, IN_CREATE | IN_MOVED_TO); }
     //! Makes a file that the script may wait for.
     void make(const std::string& name) const { std::ofstream{folder_.path / name}.flush(); }
+    void remove(const std::string& name) const { std::filesystem::remove(folder_.path / name); }
     ProgramResult run(const std::string& script)
     {
         start(script);
