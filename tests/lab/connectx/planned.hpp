@@ -7,9 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
-#include <string>
+#include <thread>
+#include <utility>
 
 namespace mrz::test {
 
@@ -45,6 +50,16 @@ inline Layout layout_of(const Region& region)
     if (!layout)
         throw std::runtime_error{"frames cannot be read"};
     return *std::move(layout);
+}
+
+//! Writes what was planned to the file "planned" of a folder, and waits for the file "seen" there.
+inline void show(const nlohmann::json& planned, const std::filesystem::path& folder)
+{
+    std::ofstream{folder / "planned"} << planned;
+    std::cerr << "registered" << std::endl;
+    // Who looks is on another machine, which can tell it by a file only. mrz-vm's time limit ends it all.
+    while (!std::filesystem::exists(folder / "seen"))
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
 }
 
 } // namespace mrz::test

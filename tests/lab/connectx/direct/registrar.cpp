@@ -16,14 +16,11 @@
 #include <rte_memzone.h>
 
 #include <array>
-#include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <list>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -223,11 +220,7 @@ int main(int argc, char** argv)
         register_arena(registrar);
         register_ordinary(registrar);
         register_fragmented_arena(registrar);
-        std::ofstream{folder / "planned"} << registrar.planned();
-        std::cerr << "registered" << std::endl;
-        // Who looks is on another machine, which can tell it by a file only. mrz-vm's time limit ends it all.
-        while (!std::filesystem::exists(folder / "seen"))
-            std::this_thread::sleep_for(std::chrono::milliseconds{100});
+        show(registrar.planned(), folder);
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';
         return 1;
