@@ -32,9 +32,8 @@ hca::MkeySpec indirect_spec(hca::Pd pd, const Plan& plan, const std::vector<Owne
         spec.page_shift = indirect.entry_shift->value();
     spec.entries.reserve(indirect.entries.size());
     for (const IndirectEntry& entry : indirect.entries)
-        spec.entries.push_back({.key = pieces[entry.key].get(),
-                                .iova = plan.leads_to(entry),
-                                .length = entry.length});
+        spec.entries.push_back(
+            {.key = pieces[entry.key].get(), .iova = plan.leads_to(entry), .length = entry.length});
     return spec;
 }
 

@@ -27,8 +27,8 @@ std::vector<std::string> device_names(bool (*wanted)(ibv_device*) = nullptr);
 //! to the parent's objects: so whatever would destroy one asks is_ours() first, and else leaves it alone.
 class Context {
   public:
-    //! Opens it by \p opener, as ibv_open_device does: a provider may have others. Throws Error: unsupported (ENODEV) if
-    //! there is no such device; else with the cause.
+    //! Opens it by \p opener, as ibv_open_device does: a provider may have others. Throws Error: unsupported (ENODEV)
+    //! if there is no such device; else with the cause.
     static std::shared_ptr<Context> open(std::string_view device, ibv_context* (*opener)(ibv_device*) = nullptr);
     //! The application's, which closes it.
     static std::shared_ptr<Context> adopt(ibv_context* context);

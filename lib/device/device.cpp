@@ -35,8 +35,8 @@ std::optional<Ordering> RegisteredMemory::ordering() const noexcept
     return std::nullopt;
 }
 
-Proposal ProtectionDomain::propose(const RegisterRequest& /*request*/, const Layout& layout, const PlanOptions& options,
-                                   const Limits& limits)
+Proposal ProtectionDomain::propose(const RegisterRequest& /*request*/, const Layout& layout,
+                                   const PlanOptions& options, const Limits& limits)
 {
     return {.plan = make_optimal_plan(layout, options, limits)};
 }

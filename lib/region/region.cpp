@@ -202,8 +202,8 @@ std::vector<Region> Domain::register_all(std::span<const RegionRequest> requests
                                                                        .access = requests[i].access,
                                                                        .options = options.how});
         Proposal proposal = state_->domain().propose(
-            request, (*layouts)[i],
-            {.iova = request.iova, .indirect = options.indirect, .weights = options.weights}, limits);
+            request, (*layouts)[i], {.iova = request.iova, .indirect = options.indirect, .weights = options.weights},
+            limits);
         states[i]->plan = std::move(proposal.plan);
         states[i]->remark = std::move(proposal.remark);
         request.plan = &states[i]->plan;

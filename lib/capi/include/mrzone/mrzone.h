@@ -114,8 +114,8 @@ struct mrz_domain_counts {
 
 /**
  * Opens a domain on a device.
- * \param device its name, which never becomes another device; where several drivers know it, the first of them, unless
- *        one is named ("verbs:mlx5_0"). NULL or "any": the first device of the first driver that has one, at last the
+ * \param device its name, which never becomes another device; where several drivers know it, the first of them,
+ * unless one is named ("verbs:mlx5_0"). NULL or "any": the first device of the first driver that has one, at last the
  *        software adapter, which is said by mrz_domain_reason().
  * \param out to be given to mrz_domain_destroy(). Belongs to this process: a child of fork() opens its own.
  * \return 0; -ENODEV (no such device; the text names those there are); and whatever the driver says.

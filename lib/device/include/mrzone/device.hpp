@@ -38,16 +38,16 @@ enum class Ordering {
     best,    //!< Relaxed where the device can, else strict.
 };
 
-//! Which way to register memory, where a device has several. mlx5 has two: umems, whose memory is pinned once for many
-//! keys, and ibv_reg_mr, whose rule for page sizes is less strict.
+//! Which way to register memory, where a device has several. mlx5 has two: umems, whose memory is pinned once for
+//! many keys, and ibv_reg_mr, whose rule for page sizes is less strict.
 enum class Way {
     pinned_once,    //!< The driver's own.
     fewest_entries, //!< Whichever costs less in the device's tables.
     memory_region,  //!< That of ibv_reg_mr, as any program registers. Pages on demand need it.
 };
 
-//! Whether a region may share what is pinned with others over the same pages, where the device can. It then stays pinned,
-//! whole, until the last of them ends.
+//! Whether a region may share what is pinned with others over the same pages, where the device can. It then stays
+//! pinned, whole, until the last of them ends.
 enum class Sharing {
     never,   //!< What it pins is its own, and ends with it.
     similar, //!< Only what is at most twice as long as the region: so it never keeps much more pinned than it has.
@@ -90,7 +90,7 @@ struct RegisterRequest {
     Iova iova = {};         //!< Where the key's space begins.
     Access access = Access::local_read;
     RegisterOptions options = {};
-    const Plan* plan = nullptr; //!< What is to be built. Lives until the call returns.
+    const Plan* plan = nullptr;              //!< What is to be built. Lives until the call returns.
     std::shared_ptr<const Basis> basis = {}; //!< The plan's.
 };
 
@@ -333,9 +333,9 @@ class MRZ_API ProtectionDomain {
     ProtectionDomain& operator=(const ProtectionDomain&) = delete;
     virtual ~ProtectionDomain(); //!< After all that was made of it.
 
-    //! How register_memory() is to register memory with this \p layout, for which \p request has no plan yet. Unless a
-    //! driver has more to choose from: the optimal plan by \p limits, the device's. Throws Error as make_optimal_plan(),
-    //! and for what the request wants and the way that it names has not.
+    //! How register_memory() is to register memory with this \p layout, for which \p request has no plan yet. Unless
+    //! a driver has more to choose from: the optimal plan by \p limits, the device's. Throws Error as
+    //! make_optimal_plan(), and for what the request wants and the way that it names has not.
     virtual Proposal propose(const RegisterRequest& request, const Layout& layout, const PlanOptions& options,
                              const Limits& limits);
 

@@ -175,8 +175,8 @@ struct MRZ_API Plan {
     [[nodiscard]] std::uint64_t total_entries() const noexcept;
     //! MTT entries, keys (an indirect one, too) and indirect entries, times their weights.
     [[nodiscard]] std::uint64_t cost() const noexcept;
-    //! Where an entry of the indirect key leads to in the space of its direct key. A KSM entry begins at a multiple of its
-    //! length: the first one perhaps before the memory, out of the bounds of both keys.
+    //! Where an entry of the indirect key leads to in the space of its direct key. A KSM entry begins at a multiple
+    //! of its length: the first one perhaps before the memory, out of the bounds of both keys.
     [[nodiscard]] Iova leads_to(const IndirectEntry& entry) const;
     //! One line for a person, with what limits it, where, and what would remove that:
     //! "1 key, 1 entry of 1 GiB; limited by length: one page covers it all".
