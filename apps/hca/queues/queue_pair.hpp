@@ -27,6 +27,7 @@ struct QueuePairOptions {
     std::uint32_t uar = 0;                //!< The page of user access that its doorbell is in.
     std::uint32_t user_index = 0xffffff;  //!< What its completions call it.
     bool privileged = false;              //!< Its work may use the reserved key.
+    bool general_services = false;        //!< UD: the port's queue pair 1.
 };
 
 //! Guarded by DataPath.
