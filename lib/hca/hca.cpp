@@ -218,14 +218,16 @@ std::shared_ptr<QueuePair> Hca::create_qp(const QpOptions& options)
 {
     check_limits("create a queue pair", options.send, parts_->options.queues);
     check_limits("create a queue pair", options.receive, parts_->options.queues);
+    if (options.general_services && options.type != QpType::ud)
+        refuse_invalid("create a queue pair", "general services are by datagrams");
     const Exclusive access{parts_->access};
     std::uint64_t& users = users_of(parts_->pds, options.pd, "create a queue pair");
     parts_->cqs.require(options.send_cq.get(), "create a queue pair with");
     parts_->cqs.require(options.receive_cq.get(), "create a queue pair with");
     if (options.srq)
         parts_->srqs.require(options.srq.get(), "create a queue pair with");
-    auto qp =
-        parts_->qps.add([&options](std::uint32_t number) { return std::make_shared<QueuePair>(number, options); });
+    const auto make = [&options](std::uint32_t number) { return std::make_shared<QueuePair>(number, options); };
+    auto qp = options.general_services ? parts_->qps.add_as(general_services_qpn, make) : parts_->qps.add(make);
     ++users;
     return qp;
 }

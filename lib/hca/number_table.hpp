@@ -28,13 +28,29 @@ class NumberTable {
     template <class Make>
     std::shared_ptr<Object> add(const Make& make)
     {
-        if (objects_.size() >= limit_ || objects_.size() > last_number - first_)
-            refuse_full("create a " + kind_, "the adapter's number of them", limit_, objects_.size() + 1);
+        require_room();
         while (objects_.contains(next_))
             next_ = after(next_);
         std::shared_ptr<Object> object = make(next_);
         objects_.emplace(next_, object);
         next_ = after(next_);
+        return object;
+    }
+    //! The same, under a number before those that are given. Throws Error, EBUSY, while another has it.
+    template <class Make>
+    std::shared_ptr<Object> add_as(std::uint32_t number, const Make& make)
+    {
+        require_room();
+        if (objects_.contains(number))
+            throw Error{EBUSY,
+                        {Trouble::busy,
+                         "create a " + kind_,
+                         "there is one of number " + std::to_string(number),
+                         {},
+                         {},
+                         "destroy that one first"}};
+        std::shared_ptr<Object> object = make(number);
+        objects_.emplace(number, object);
         return object;
     }
     [[nodiscard]] const std::shared_ptr<Object>* find(std::uint32_t number) const
@@ -56,6 +72,11 @@ class NumberTable {
   private:
     static constexpr std::uint32_t last_number = (1U << 24) - 1;
 
+    void require_room() const
+    {
+        if (objects_.size() >= limit_ || objects_.size() > last_number - first_)
+            refuse_full("create a " + kind_, "the adapter's number of them", limit_, objects_.size() + 1);
+    }
     [[nodiscard]] std::uint32_t after(std::uint32_t number) const
     {
         return number == last_number ? first_ : number + 1;

@@ -20,7 +20,6 @@ constexpr std::uint64_t gids = 8;    // 8 << gid_table_size
 constexpr std::uint64_t pkeys = 128; // 128 << pkey_table_size
 constexpr std::uint64_t all_entries = 0xffff;
 constexpr std::uint64_t link_local = 0xfe80'0000'0000'0000;
-constexpr std::uint64_t default_pkey = 0xffff;
 
 // InfiniBand's PortState and PortPhysicalState.
 enum : std::uint64_t { port_down = 1, port_active = 4 };

@@ -64,6 +64,8 @@ void add_hca_vport(Commands& commands, const Context& context, PortState& state)
 void add_nic_vport(Commands& commands, const Context& context, PortState& state, const PortHooks& hooks);
 //! …_ROCE_ADDRESS.
 void add_roce_addresses(Commands& commands, RoceAddresses& addresses);
+//! The partition that all are full members of: each entry of the port's table.
+inline constexpr std::uint64_t default_pkey = 0xffff;
 //! QUERY_HCA_VPORT_PKEY, which drivers ask of either port (mlx5_ib's main.c, mlx5_ib_query_pkey).
 void add_pkeys(Commands& commands);
 //! ACCESS_REG.

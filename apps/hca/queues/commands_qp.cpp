@@ -26,14 +26,15 @@ using Bytes = std::span<const std::byte>;
 namespace qpc = layouts::qpc;
 
 // MLX5_QP_ST_… of Linux's include/linux/mlx5/qp.h.
+constexpr std::uint64_t general_services = 0x8; // QP1
 QpKind kind_of(std::uint64_t service)
 {
     switch (service) {
     case 0x0:
         return QpKind::rc;
     case 0x2:
-    case 0x7: // QP0 and QP1: they carry management datagrams, which nobody answers
-    case 0x8:
+    case 0x7: // QP0: datagrams of the subnet's management, which nobody gets
+    case general_services:
         return QpKind::ud;
     case 0xc:
         return QpKind::umr;
@@ -106,7 +107,7 @@ void add_rings(QueuePairOptions& options, const RingMemory& memory, Bytes contex
 
 QueuePairCommands::QueuePairCommands(const CommandParts& parts) : parts_{parts}
 {
-    // 0 and 1 are the management queue pairs' own.
+    // 0 and 1 are the port's own, for management.
     parts_.context.objects.limit(Kind::qp, 2, parts_.context.engine.options().max_qps);
 }
 
@@ -138,6 +139,9 @@ void QueuePairCommands::create(const Command& command)
     objects.require_room(Kind::qp);
     QueuePairOptions options;
     options.kind = kind_of(get(context, qpc::st));
+    options.general_services = get(context, qpc::st) == general_services;
+    if (options.general_services && command.uid != 0)
+        throw Refusal{Status::bad_param, "the port's own queue pair (QP1) is the kernel's"};
     const std::uint64_t receives = get(context, qpc::rq_type);
     if (receives != own_receives && receives != shared_receives && receives != no_receives)
         throw Refusal{Status::bad_param, "there are no receive queues of type " + std::to_string(receives)};

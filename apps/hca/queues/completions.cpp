@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "queues/completions.hpp"
 
+#include "firmware/port.hpp"
+#include "queues/roce_header.hpp"
+
+#include <hca/queue_pair.hpp>
+
 namespace mrz::queues {
 namespace {
 
@@ -52,6 +57,13 @@ CqeOpcode opcode_of(const hca::Completion& completion)
     if (completion.opcode == hca::WcOpcode::receive_rdma_with_immediate)
         return CqeOpcode::resp_wr_imm;
     return completion.has_immediate ? CqeOpcode::resp_send_imm : CqeOpcode::resp_send;
+}
+
+void tell_sender(Cqe& entry, const RoceSender& sender)
+{
+    set(entry, cqe64::roce_l3_type, static_cast<std::uint8_t>(sender.header));
+    set(entry, cqe64::vlan_present, sender.vlan ? 1 : 0);
+    set(entry, cqe64::vlan_info, sender.vlan.value_or(0));
 }
 
 } // namespace
@@ -119,7 +131,13 @@ Cqe received(const Completed& work, const hca::Completion& completion, bool ethe
         set(entry, cqe64::immediate, completion.immediate);
     set(entry, cqe64::rqpn, completion.source_qpn);
     set(entry, cqe64::grh, completion.has_grh ? 1U : 0U);
-    set(entry, ethernet ? cqe64::roce_l3_type : cqe64::slid, completion.source_lid);
+    // The port's queue pair has no immediates: there the kernel looks for the partition (cq.c, handle_responder).
+    if (completion.qpn == hca::general_services_qpn)
+        set(entry, cqe64::pkey, firmware::default_pkey);
+    if (ethernet)
+        tell_sender(entry, roce_sender_of(completion.source_lid));
+    else
+        set(entry, cqe64::slid, completion.source_lid);
     return entry;
 }
 

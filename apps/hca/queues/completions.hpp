@@ -24,7 +24,7 @@ struct Completed {
 //! Of an entry of a send queue that was done: \p opcode as it was written there.
 [[nodiscard]] Cqe send_done(const Completed& work, std::uint8_t opcode, std::uint32_t bytes);
 [[nodiscard]] Cqe send_failed(const Completed& work, std::uint8_t opcode, layouts::CqeSyndrome syndrome);
-//! Of a receive, done or failed. \p ethernet: a datagram's header is one of RoCE.
+//! Of a receive, done or failed. \p ethernet: what it says of a datagram's sender is RoceSender's.
 [[nodiscard]] Cqe received(const Completed& work, const hca::Completion& completion, bool ethernet);
 
 } // namespace mrz::queues

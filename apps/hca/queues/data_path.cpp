@@ -222,6 +222,7 @@ std::uint32_t DataPath::create_qp(QueuePairOptions options)
     engine.send.work_requests = options.send ? std::min(options.send->entries(), engine_sends) : 1;
     engine.receive = {1, 64, 0};
     engine.privileged = options.privileged;
+    engine.general_services = options.general_services;
     if (options.srq) {
         const auto found = srqs_.find(*options.srq);
         if (found == srqs_.end())

@@ -128,8 +128,7 @@ bool DataPath::post(QueuePair& pair, std::uint16_t begin)
         request.source_lid = parts_.lid;
         if (way.source) {
             request.grh = make_roce_header(entry.peer, *way.source, bytes_of(request), has_immediate(request.opcode));
-            // Over Ethernet nobody has a LID; the receiver's completion says what the header is.
-            request.source_lid = static_cast<std::uint16_t>(kind_of(*way.source));
+            request.source_lid = in_place_of_lid(*way.source);
         } else if (entry.peer.global) {
             request.grh = make_grh(entry.peer, parts_.gid, bytes_of(request), has_immediate(request.opcode));
         }

@@ -26,7 +26,8 @@ struct QueuePairOptions {
     std::optional<WorkRing> receive = {}; //!< Without srq.
     std::uint32_t uar = 0;                //!< The page of user access that its doorbell is in.
     std::uint32_t user_index = 0xffffff;  //!< What its completions call it.
-    bool privileged = false; //!< The kernel's: its work may use the reserved key, and change keys of memory.
+    bool privileged = false;       //!< The kernel's: its work may use the reserved key, and change keys of memory.
+    bool general_services = false; //!< UD: the port's queue pair 1.
 };
 
 //! Guarded by DataPath.

@@ -56,6 +56,22 @@ RoceHeaderKind kind_of(const firmware::RoceAddress& source) noexcept
     return source.ipv4 ? RoceHeaderKind::ipv4 : RoceHeaderKind::ipv6;
 }
 
+// The VLAN, whether there is one, and the header.
+std::uint16_t in_place_of_lid(const firmware::RoceAddress& source) noexcept
+{
+    const unsigned vlan = source.vlan ? (*source.vlan & 0xfffU) << 4 | 1U << 3 : 0;
+    return static_cast<std::uint16_t>(vlan | static_cast<unsigned>(kind_of(source)));
+}
+
+RoceSender roce_sender_of(std::uint16_t in_place_of_lid) noexcept
+{
+    RoceSender sender;
+    sender.header = static_cast<RoceHeaderKind>(in_place_of_lid & 3U);
+    if ((in_place_of_lid & 1U << 3) != 0)
+        sender.vlan = static_cast<std::uint16_t>(in_place_of_lid >> 4);
+    return sender;
+}
+
 hca::Grh make_roce_header(const PeerAddress& peer, const firmware::RoceAddress& source, std::uint64_t bytes,
                           bool immediate)
 {

@@ -91,7 +91,7 @@ def parser(version):
     machine.add_argument("--iommu", action="store_true", help="an Intel IOMMU, and a network port behind it")
     machine.add_argument("--hca", metavar="OPTION[=VALUE],...", nargs="?", const="", action="append", default=[],
                          type=of_quantity(hca.wish), help="an adapter that mrz-hca is, mlx5_0, with options of its; the next is mlx5_1, linked with "
-                                                  "it; link=PATH links it with another guest's")
+                                                  "it; link=PATH links it with another guest's; address=A is its network device's")
     machine.add_argument("--cable", metavar="PATH:END", type=of_quantity(quantities.cable),
                          help="a network link to the guest that is at the other end, 1 or 2: 10.2.0.1 and 10.2.0.2")
     machine.add_argument("--vfio-user", metavar="SOCKET", action="append", default=[],
@@ -157,7 +157,8 @@ def run_program(options):
     guest = Guest(kernel=options.kernel, memory=options.memory, cpus=options.cpus, nodes=options.nodes,
                   hugepages=options.hugepages, iommu=options.iommu, rdma=options.rdma, netns=options.netns,
                   modules=modules, append=options.append, vfio_user=tuple(options.vfio_user),
-                  adapters=len(options.hca), cable=options.cable)
+                  adapters=len(options.hca), cable=options.cable,
+                  addresses=tuple((number, wished.address) for number, wished in enumerate(options.hca) if wished.address))
     guest.check()
     folder = pathlib.Path.cwd()
     refuse_hidden(folder, "the working folder")

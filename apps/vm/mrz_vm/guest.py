@@ -24,6 +24,7 @@ class Guest:
     append: str = ""
     vfio_user: tuple[str, ...] = ()  # Sockets of processes that offer a device.
     adapters: int = 0  # Of mrz-hca.
+    addresses: tuple[tuple[int, str], ...] = ()  # Of adapters, by their numbers.
     cable: Cable | None = None
 
     @property

@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import ipaddress
 import itertools
 import os
 import pathlib
@@ -16,6 +17,7 @@ from mrz_vm import emulator
 from mrz_vm.outcome import Failure, missing
 
 NAME = "mrz-hca"
+ETHERNET = "--link-type=ethernet"
 LAST_LINES = 15
 # Seconds until it must listen, and until it must have ended once it was told to.
 PATIENCE = 20
@@ -25,11 +27,13 @@ LONGEST_SOCKET = 107  # unix(7), sun_path
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
-    """One adapter: `options` are mrz-hca's; its log goes to a file of the user's, or to the run's folder."""
+    """One adapter: `options` are mrz-hca's; its log goes to a file of the user's, or to the run's folder; its network
+    device has the address."""
 
     options: tuple[str, ...] = ()
     log: pathlib.Path | None = None
     program: str | None = None
+    address: str | None = None
 
 
 def wish(text):
@@ -38,19 +42,25 @@ def wish(text):
     for part in re.split(r"(?<!,),(?!,)", text) if text else []:
         name, equals, value = part.replace(",,", ",").partition("=")
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-            raise ValueError(f"'{part}' is not OPTION or OPTION=VALUE, with an option of {NAME}, or log or program")
+            raise ValueError(f"'{part}' is not OPTION or OPTION=VALUE, with an option of {NAME}, or log, program or "
+                             "address")
         if name == "socket":
             raise ValueError("the socket is mrz-vm's to choose")
-        if name in ("log", "program"):
+        if name in ("log", "program", "address"):
             if not value or name in own:
-                raise ValueError(f"'{text}' has to name one file as {name}")
+                raise ValueError(f"'{text}' has to name one {'address' if name == 'address' else 'file'} as {name}")
             own[name] = value
         else:
             options += [f"--{name}={value}"] if equals else [f"--{name}"]
     # Those of one guest get names that differ; what others are named nobody knows.
     if given(options, "link") and not given(options, "name"):
         raise ValueError(f"'{text}' links devices of several runs, which need different names: add name=NAME")
-    return Wish(tuple(options), pathlib.Path(own["log"]).absolute() if "log" in own else None, own.get("program"))
+    if "address" in own:
+        if ETHERNET not in options:
+            raise ValueError(f"'{text}' gives an address to an adapter without a network device: add link-type=ethernet")
+        ipaddress.IPv4Address(own["address"])
+    return Wish(tuple(options), pathlib.Path(own["log"]).absolute() if "log" in own else None, own.get("program"),
+                own.get("address"))
 
 
 def given(options, name):
@@ -67,7 +77,7 @@ def named(wished, number):
 def linked(wishes, folder):
     """Each adapter with each other, over sockets in `folder`: they are one subnet. Ethernet has no such links."""
     wishes = list(wishes)
-    ports = [number for number, wished in enumerate(wishes) if "--link-type=ethernet" not in wished.options]
+    ports = [number for number, wished in enumerate(wishes) if ETHERNET not in wished.options]
     for pair in itertools.combinations(ports, 2):
         link = f"--link={folder / 'link{}-{}'.format(*pair)}"
         for number in pair:

@@ -42,6 +42,7 @@ def set_up(guest, job, modules, siw=None):
         lines += [f"set_up_{guest.rdma}"]
     if guest.adapters:
         lines += [f"set_up_adapters {guest.adapters}"]
+    lines += [f"set_up_address mlx5_{number} {address}" for number, address in guest.addresses]
     if guest.cable:
         lines += [f"set_up_cable {guest.cable.mac} 10.2.0.{guest.cable.end}"]
     if guest.netns:

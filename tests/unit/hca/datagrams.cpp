@@ -137,6 +137,40 @@ TEST_F(Datagrams, AnEmptyOneNeedsTheRoomForAHeaderToo)
     EXPECT_EQ(only_status(bob), WcStatus::local_length_error);
 }
 
+TEST_F(Datagrams, ToAndFromGeneralServicesAreQueuePairOnes)
+{
+    hca.destroy_qp(bob.qp);
+    QpOptions options = rc_options(bob);
+    options.type = QpType::ud;
+    options.general_services = true;
+    bob.qp = hca.create_qp(options);
+    EXPECT_EQ(bob.qp->number(), 1u);
+    hca.modify_qp(*bob.qp, QpState::init, {.qkey = 0x8001'0000});
+    hca.modify_qp(*bob.qp, QpState::rtr);
+    hca.modify_qp(*bob.qp, QpState::rts, {.send_psn = 0});
+
+    const std::vector<Sge> sges = {alice.sge(0, 8)};
+    receive(bob, {bob.sge(0, 100)});
+    SendWorkRequest work = datagram(sges);
+    EXPECT_EQ(send(work), WcStatus::success);
+    work.remote_qkey = 0x8001'0000;
+    EXPECT_EQ(send(work), WcStatus::success) << "who is not privileged sends his own key";
+    EXPECT_TRUE(completions(bob).empty());
+    hca.modify_qp(*alice.qp, QpState::rts, {.qkey = 0x8001'0000});
+    EXPECT_EQ(send(work), WcStatus::success);
+    EXPECT_EQ(only_status(bob), WcStatus::success);
+
+    receive(alice, {alice.sge(0, 100)});
+    const std::vector<Sge> from_bob = {bob.sge(0, 8)};
+    SendWorkRequest answer = request(SendOpcode::send, from_bob, alice, 0);
+    answer.remote_qpn = alice.qp->number();
+    answer.remote_qkey = 0x8000'0000;
+    ASSERT_EQ(hca.post_send(*bob.qp, answer), 0);
+    const auto received = completions(alice);
+    ASSERT_EQ(received.size(), 1u);
+    EXPECT_EQ(received[0].source_qpn, 1u);
+}
+
 TEST_F(Datagrams, AreSendsOnly)
 {
     for (const SendOpcode opcode : {SendOpcode::rdma_write, SendOpcode::rdma_write_with_immediate,

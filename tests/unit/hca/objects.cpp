@@ -178,3 +178,17 @@ TEST(Names, AreThoseOfVerbs)
     EXPECT_EQ(static_cast<int>(WcStatus::general_error), 21);
     EXPECT_EQ(static_cast<int>(WcOpcode::receive), 128);
 }
+
+TEST_F(Objects, GeneralServicesHaveOneQueuePair)
+{
+    QpOptions options = rc_options(alice);
+    options.general_services = true;
+    expect_errno(EINVAL, [&] { (void)hca.create_qp(options); });
+    options.type = QpType::ud;
+    const auto qp = hca.create_qp(options);
+    EXPECT_EQ(qp->number(), general_services_qpn);
+    expect_errno(EBUSY, [&] { (void)hca.create_qp(options); });
+    hca.destroy_qp(qp);
+    EXPECT_EQ(hca.create_qp(options)->number(), general_services_qpn);
+    EXPECT_EQ(hca.create_qp(rc_options(alice))->number(), 2u);
+}

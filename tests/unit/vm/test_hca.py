@@ -16,9 +16,12 @@ class Wishes(unittest.TestCase):
         self.assertEqual(hca.wish("flag,name=a=b,log=/tmp/a,,b,program=/c"),
                          hca.Wish(("--flag", "--name=a=b"), pathlib.Path("/tmp/a,b"), "/c"))
         self.assertEqual(hca.wish("name="), hca.Wish(("--name=",)))
+        self.assertEqual(hca.wish("link-type=ethernet,address=10.1.0.1"),
+                         hca.Wish(("--link-type=ethernet",), address="10.1.0.1"))
 
     def test_that_are_none_are_refused(self):
-        for text in ("--flag", "a,", "=b", "A=b", "socket=/tmp/s", "log", "log=a,log=b", "program=", "link=/tmp/l"):
+        for text in ("--flag", "a,", "=b", "A=b", "socket=/tmp/s", "log", "log=a,log=b", "program=", "link=/tmp/l",
+                     "address=10.1.0.1", "link-type=ethernet,address=10.1.0.1/24", "link-type=ethernet,address=a"):
             with self.assertRaises(ValueError, msg=text):
                 hca.wish(text)
 

@@ -52,6 +52,21 @@ set_up_adapters() {
     done
 }
 
+# set_up_address DEVICE ADDRESS: of the network device of an RDMA device, which then has a GID of that address.
+set_up_address() {
+    for port in "/sys/class/infiniband/$1/device/net/"*; do
+        must $ip link set "${port##*/}" up
+        must $ip address add "$2/24" dev "${port##*/}"
+    done
+    tries=0
+    # An IPv4 address, mapped.
+    until grep -qs 0000:ffff: "/sys/class/infiniband/$1/ports/1/gids/"*; do
+        tries=$((tries + 1))
+        [ $tries -le 100 ] || fail "$1 has no GID of the address $2"
+        sleep 0.2
+    done
+}
+
 # set_up_cable MAC ADDRESS: the network link to another guest.
 set_up_cable() {
     load virtio_net

@@ -30,6 +30,10 @@ std::string_view to_string(QpType type) noexcept;
 enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, sqd = 4, sqe = 5, err = 6 };
 std::string_view to_string(QpState state) noexcept;
 
+//! Which queue pair of a port is asked about all else than its subnet, as for connections (InfiniBand specification,
+//! volume 1, chapter 13.5: the general services interface).
+constexpr std::uint32_t general_services_qpn = 1;
+
 struct QpOptions {
     QpType type = QpType::rc;
     Pd pd = {};
@@ -41,6 +45,7 @@ struct QpOptions {
     std::shared_ptr<ReceiveSource> receive_source = {}; //!< Where its receives come from, if they are not posted.
     bool signal_all = false;                            //!< Every send makes a completion.
     bool privileged = false;                            //!< Its work may use keys that are (MkeySpec).
+    bool general_services = false; //!< UD: it is the queue pair general_services_qpn, of which there is one.
 };
 
 //! What modifying sets: exactly the members with a value. What a transition needs and what it allows is the kernel's

@@ -31,7 +31,8 @@ WORDS = {
     "mkey_seg": {"free": "status", "a": "flags", "rw": "flags", "rr": "flags", "lw": "flags", "lr": "flags",
                  "access_mode_1_0": "flags", "qpn": "qpn_mkey7_0", "mkey_7_0": "qpn_mkey7_0", "length64": "flags_pd",
                  "pd": "flags_pd"},
-    "cqe64": {"grh": "flags_rqpn", "roce_l3_type": "flags_rqpn", "sl": "flags_rqpn", "rqpn": "flags_rqpn", "timestamp": "timestamp_h",
+    "cqe64": {"grh": "flags_rqpn", "roce_l3_type": "flags_rqpn", "sl": "flags_rqpn", "rqpn": "flags_rqpn", "vlan_present": "l4_l3_hdr_type",
+              "timestamp": "timestamp_h",
               "s_wqe_opcode": "sop_drop_qpn", "qpn": "sop_drop_qpn", "opcode": "op_own", "owner": "op_own"},
 }
 # A field of two words is compared by where it begins.

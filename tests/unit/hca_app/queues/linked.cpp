@@ -34,11 +34,16 @@ class Side : public DataPathTest {
     using DataPathTest::router;
     using DataPathTest::syndrome;
 
-    void make(QpKind kind) { qp.number = path.create_qp(qp.options(kind, pd, cqn)); }
-    void ready_for_datagrams()
+    void make(QpKind kind, bool general_services = false)
+    {
+        QueuePairOptions options = qp.options(kind, pd, cqn);
+        options.general_services = general_services;
+        qp.number = path.create_qp(std::move(options));
+    }
+    void ready_for_datagrams(std::uint32_t its_qkey = qkey)
     {
         hca::QpAttributes init;
-        init.qkey = qkey;
+        init.qkey = its_qkey;
         path.modify_qp(qp.number, hca::QpState::init, init);
         path.modify_qp(qp.number, hca::QpState::rtr, {});
         hca::QpAttributes rts;
@@ -96,13 +101,13 @@ class LinkedPaths : public testing::Test {
         append_piece(entry, near.buffer, count, near.key);
         return ended(entry);
     }
-    Bytes datagram(std::uint16_t lid, bool global)
+    Bytes datagram(std::uint16_t lid, bool global, std::uint32_t its_qkey = qkey)
     {
         Bytes entry;
         append_control(entry, WqeOpcode::send);
         namespace av = layouts::av;
         append(entry,
-               {{av::qkey, qkey},
+               {{av::qkey, its_qkey},
                 {av::dqp_dct, far.qp.number},
                 {av::extended, 1},
                 {av::rlid, lid},
@@ -195,6 +200,32 @@ TEST_F(LinkedPaths, DatagramsGoByLidAndBringWhereTheyComeFrom)
     EXPECT_EQ(field(header, {48, 16}), 0x1b09u) << "next header, hop limit";
     EXPECT_EQ(field(header, {64, 16}), 0xfe80u) << "source";
     EXPECT_EQ(field(header, {312, 8}), 0x77u) << "destination";
+}
+
+TEST_F(LinkedPaths, GeneralServicesAreQueuePairOneOfEach)
+{
+    for (Side* const side : {&near, &far}) {
+        side->make(QpKind::ud, true);
+        EXPECT_EQ(side->qp.number, 1u);
+        side->ready_for_datagrams(0x8001'0000);
+        side->qp.receive(side->buffer + 1000, 1000, side->key);
+    }
+    near.post(near.qp, datagram(far_lid, false, 0x11));
+    near.post(near.qp, datagram(far_lid, false, 0x8000'0000)); // the sender's own
+    work();
+    const auto received = far.cq.next();
+    ASSERT_TRUE(received);
+    EXPECT_EQ(field(*received, layouts::cqe64::slid), near_lid);
+    EXPECT_EQ(field(*received, layouts::cqe64::rqpn), 1u);
+    EXPECT_EQ(field(*received, layouts::cqe64::pkey), 0xffffu);
+    EXPECT_EQ(far.engine.counters().datagrams_dropped, 1u) << "of another key";
+    EXPECT_TRUE(near.cq.next());
+    EXPECT_TRUE(near.cq.next());
+
+    near.post(near.qp, datagram(near_lid, false, 0x8000'0000));
+    work();
+    EXPECT_TRUE(near.cq.next());
+    EXPECT_TRUE(near.cq.next()) << "to itself";
 }
 
 TEST_F(LinkedPaths, DatagramsToNobodyAreLost)

@@ -98,6 +98,18 @@ TEST(RoceHeader, OfVersionTwoIsOneOfIp)
     EXPECT_EQ((sum & 0xffff) + (sum >> 16), 0xffffu) << "the checksum";
 }
 
+TEST(RoceSender, IsKnownByWhatIsInPlaceOfALid)
+{
+    RoceAddress source;
+    EXPECT_EQ(roce_sender_of(in_place_of_lid(source)), RoceSender{});
+    source.version = RoceAddress::Version::v2;
+    source.vlan = 0;
+    EXPECT_EQ(roce_sender_of(in_place_of_lid(source)), (RoceSender{RoceHeaderKind::ipv6, 0}));
+    source.ipv4 = true;
+    source.vlan = 0xfff;
+    EXPECT_EQ(roce_sender_of(in_place_of_lid(source)), (RoceSender{RoceHeaderKind::ipv4, 0xfff}));
+}
+
 TEST(RoceAddress, TakesWhatIsSentToItOfItsVersionAndVlan)
 {
     RoceAddresses addresses;
@@ -232,6 +244,23 @@ TEST_F(Roce, BringsTheHeaderThatTheSendersAddressHas)
         const auto version = std::to_integer<unsigned>(memory.at(buffer + 4096 + (index == 2 ? 20 : 0), 1)[0]) >> 4;
         EXPECT_EQ(version, index == 2 ? 4u : 6u);
         EXPECT_TRUE(std::ranges::equal(memory.at(buffer + 4096 + 40, 30), memory.at(buffer, 30)));
+        EXPECT_TRUE(cq.next()) << "the sender's";
+    }
+}
+
+TEST_F(Roce, SaysInWhichVlanADatagramCame)
+{
+    put(addresses, 0, mapped, 2, 0);
+    put(addresses, 1, other, 2, 0, std::uint16_t{7});
+    for (const bool vlan : {false, true}) {
+        there.receive(buffer + 4096, 4096, key);
+        send(vlan ? 1 : 0, vlan ? other : mapped);
+        const auto received = cq.next();
+        ASSERT_TRUE(received);
+        EXPECT_EQ(opcode(*received), CqeOpcode::resp_send);
+        EXPECT_EQ(field(*received, layouts::cqe64::vlan_present), vlan);
+        EXPECT_EQ(field(*received, layouts::cqe64::vlan_info), vlan ? 7u : 0u);
+        EXPECT_EQ(field(*received, layouts::cqe64::roce_l3_type), 2u);
         EXPECT_TRUE(cq.next()) << "the sender's";
     }
 }
