@@ -9,15 +9,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <fstream>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace mrz::dma {
@@ -62,46 +58,6 @@ TEST_F(GuestMemory, AnswersWithTheBytesOfTheFileAndNoMore)
     EXPECT_EQ(answers(0x0f'ffff, 1), 0u);
     EXPECT_EQ(answers(0x10'2000, 1), 0u);
     EXPECT_EQ(answers(~std::uint64_t{0}, 1), 0u);
-}
-
-std::size_t mappings_of(std::string_view name)
-{
-    std::ifstream maps{"/proc/self/maps"};
-    std::size_t count = 0;
-    for (std::string line; std::getline(maps, line);)
-        count += line.find(name) != std::string::npos ? 1 : 0;
-    return count;
-}
-
-TEST_F(GuestMemory, OfHugepagesIsGivenBackWholeWhereOnlyAPartIsMapped)
-{
-    const FileDescriptor huge{::memfd_create("mrz-huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB)};
-    if (!huge.valid())
-        GTEST_SKIP() << "a kernel without hugepages";
-    struct stat status {};
-    ASSERT_EQ(::fstat(huge.get(), &status), 0);
-    const auto page = static_cast<std::uint64_t>(status.st_blksize);
-    ASSERT_EQ(::ftruncate(huge.get(), static_cast<off_t>(2 * page)), 0);
-    ASSERT_EQ(::fcntl(huge.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
-    const auto map_part = [&](std::uint64_t offset, std::uint64_t bytes) {
-        memory.exclusively([&] {
-            memory.map({.at = DmaAddress{offset}, .bytes = bytes, .readable = true, .writable = true}, huge.get(),
-                       offset);
-        });
-    };
-    try {
-        map_part(0, 0xa0000); // as below the VGA's memory
-        map_part(0xc0000, page);
-    } catch (const Error& error) {
-        memory.unmap_all();
-        GTEST_SKIP() << "two free hugepages are needed: " << error.what();
-    }
-    EXPECT_EQ(mappings_of("mrz-huge"), 2u);
-    EXPECT_EQ(answers(0xc0000, ~std::uint64_t{0}), page);
-    memory.exclusively([&] { memory.unmap(DmaAddress{0}, 0xa0000); });
-    EXPECT_EQ(mappings_of("mrz-huge"), 1u);
-    memory.exclusively([&] { memory.unmap_all(); });
-    EXPECT_EQ(mappings_of("mrz-huge"), 0u);
 }
 
 TEST_F(GuestMemory, IsTheGuestsOwnInBothDirections)
