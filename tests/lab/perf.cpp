@@ -28,12 +28,12 @@ nlohmann::json measured(const PerfServer& server, std::vector<std::string> optio
     return printed_object(result.out);
 }
 
-class PerfOnRxe : public testing::TestWithParam<std::string> {
+class PerfOverVerbs : public testing::TestWithParam<std::string> {
   protected:
     PerfServer server{{"--memory", "8M"}};
 };
 
-TEST_P(PerfOnRxe, MovesEveryByteInBothDirections)
+TEST_P(PerfOverVerbs, MovesEveryByteInBothDirections)
 {
     for (const bool both : {false, true}) {
         std::vector<std::string> words{"--op", GetParam(), "--verify", "-n",       "50",  "-t",
@@ -48,16 +48,16 @@ TEST_P(PerfOnRxe, MovesEveryByteInBothDirections)
     }
 }
 
-TEST_P(PerfOnRxe, MeasuresLatency)
+TEST_P(PerfOverVerbs, MeasuresLatency)
 {
     const auto json = measured(server, {"--op", GetParam(), "--latency", "-n", "20", "--memory", "64K", "--verify"});
     EXPECT_EQ(json["results"][0]["latency_ns"]["count"], 20);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PerfOnRxe, testing::Values("write", "read", "send", "atomic"),
+INSTANTIATE_TEST_SUITE_P(All, PerfOverVerbs, testing::Values("write", "read", "send", "atomic"),
                          [](const auto& of) { return of.param; });
 
-TEST(PerfOnRxeToo, MeasuresAllSizes)
+TEST(PerfOverVerbsToo, MeasuresAllSizes)
 {
     PerfServer server{{"--memory", "8M"}};
     const auto json = measured(server, {"-a", "-n", "2", "--memory", "8M"});
@@ -66,7 +66,7 @@ TEST(PerfOnRxeToo, MeasuresAllSizes)
     EXPECT_EQ(json["results"].back()["size"], std::size_t{8} << 20);
 }
 
-TEST(PerfOnRxeToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
+TEST(PerfOverVerbsToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
 {
     PerfServer server{{"--memory", "8M"}};
     for (const std::string operation : {"write", "read"}) {
@@ -76,7 +76,7 @@ TEST(PerfOnRxeToo, SeesThatKeysRefuseWhatTheyMustOnTheWire)
     }
 }
 
-TEST(PerfOnRxeToo, ComparesWaysToRegister)
+TEST(PerfOverVerbsToo, ComparesWaysToRegister)
 {
     PerfServer server{{"--memory", "8M"}};
     const auto json = measured(
@@ -84,12 +84,12 @@ TEST(PerfOnRxeToo, ComparesWaysToRegister)
     ASSERT_EQ(json["results"].size(), 4U);
     for (const auto& one : json["results"]) {
         EXPECT_EQ(one["operations"], 100);
-        std::printf("4 KiB writes over rxe, registration %s: %.2f times each time's\n",
+        std::printf("4 KiB writes over %s, registration %s: %.2f times each time's\n", perf_device().c_str(),
                     one["registration"].get<std::string>().c_str(), one["times_first"]["median"].get<double>());
     }
 }
 
-class PerfOnRxeKilled : public testing::TestWithParam<std::string> {
+class PerfOverVerbsKilled : public testing::TestWithParam<std::string> {
   protected:
     std::vector<std::string> endless(const PerfServer& of)
     {
@@ -97,7 +97,7 @@ class PerfOnRxeKilled : public testing::TestWithParam<std::string> {
     }
 };
 
-TEST_P(PerfOnRxeKilled, ServerIsAnErrorOfItsClient)
+TEST_P(PerfOverVerbsKilled, ServerIsAnErrorOfItsClient)
 {
     PerfServer server{{"--memory", "8M"}};
     Dialogue client{endless(server)};
@@ -108,7 +108,7 @@ TEST_P(PerfOnRxeKilled, ServerIsAnErrorOfItsClient)
     EXPECT_EQ(result.status, peer_status) << result.out;
 }
 
-TEST_P(PerfOnRxeKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned)
+TEST_P(PerfOverVerbsKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned)
 {
     PerfServer server{{"--memory", "8M"}};
     const std::vector<std::string> small{"-n", "20", "-s", "4K", "--memory", "64K", "--verify"};
@@ -127,7 +127,7 @@ TEST_P(PerfOnRxeKilled, ClientLeavesAServerThatServesOthersAndKeepsNothingPinned
     EXPECT_LE(kept_in_place(server.program().pid()), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PerfOnRxeKilled, testing::Values("write", "send"),
+INSTANTIATE_TEST_SUITE_P(All, PerfOverVerbsKilled, testing::Values("write", "send"),
                          [](const auto& of) { return of.param; });
 
 } // namespace
