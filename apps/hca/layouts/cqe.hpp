@@ -20,8 +20,8 @@ inline constexpr Field grh{194, 2}; //!< Of flags_rqpn.
 inline constexpr Field sl{196, 4};
 inline constexpr Field roce_l3_type{198, 2}; //!< Over Ethernet instead: what a datagram's header is.
 inline constexpr Field rqpn{200, 24};
-inline constexpr Field vlan_present{247, 1}; //!< Of l4_l3_hdr_type.
-inline constexpr Field vlan_info{248, 16};
+inline constexpr Field vlan_present{239, 1}; //!< Of l4_l3_hdr_type.
+inline constexpr Field vlan_info{240, 16};
 //! The queue's number or, with cqe_version 1, its user_index.
 inline constexpr Field srqn{264, 24};
 inline constexpr Field immediate{288, 32};
