@@ -22,7 +22,6 @@ import time
 MEMORY = ("4K/64MiB", "THP/64MiB", "2M/64MiB", "2M/1GiB", "1G/1GiB")
 WAYS = ("mlx5", "verbs")
 COMMANDS = ("CREATE_MKEY", "QUERY_MKEY", "CREATE_UMEM")
-MISSING = 122  # mrz-vm(1): there is no QEMU, or no kernel.
 
 # Runs a script after the other, each of which is there once its name is.
 LOOP = """
@@ -74,6 +73,15 @@ class Guest:
         counted = json.loads(answer)["commands"]
         return {name: counted.get(name, {"times": 0, "bytes": 0}) for name in COMMANDS}
 
+    def __enter__(self):
+        self.run(["true"])  # Its adapter can be asked from then on.
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
     def end(self):
         (self.folder / "end").touch()
         return self.process.wait()
@@ -82,10 +90,12 @@ class Guest:
 def measure(guest, bench, way, memory):
     """One registration: milliseconds, entries, commands and their bytes; None where the guest has no such memory."""
     before = guest.commands()
-    out = guest.run([bench, f"--benchmark_filter=^register/{way}/{memory}(/|$)", "--benchmark_format=json"])
+    result = guest.folder / "row.json"
+    guest.run([bench, f"--benchmark_filter=^register/{way}/{memory}(/|$)", "--benchmark_repetitions=1",
+               "--benchmark_report_aggregates_only=false", f"--benchmark_out={result}", "--benchmark_out_format=json"])
     after = guest.commands()
-    rows = [row for row in json.loads(out[out.index("{"):])["benchmarks"] if row.get("run_type") == "iteration"]
-    rows = [row for row in rows if not row.get("error_occurred")]
+    rows = [row for row in json.loads(result.read_text())["benchmarks"]
+            if row.get("run_type") == "iteration" and not row.get("error_occurred")]
     if not rows:
         return None
     return {
@@ -107,14 +117,14 @@ def main():
     build = arguments.build.resolve()
     measured = {}
     with tempfile.TemporaryDirectory(prefix="mrz-registering-") as name:
-        guest = Guest(build, pathlib.Path(name), arguments.kernel, arguments.registration)
-        for _ in range(arguments.rounds):
-            for memory in MEMORY:
-                for way in WAYS:
-                    one = measure(guest, build / "bench" / "mrz-bench", way, memory)
-                    if one:
-                        measured.setdefault((memory, way), []).append(one)
-        status = guest.end()
+        with Guest(build, pathlib.Path(name), arguments.kernel, arguments.registration) as guest:
+            for _ in range(arguments.rounds):
+                for memory in MEMORY:
+                    for way in WAYS:
+                        one = measure(guest, build / "bench" / "mrz-bench", way, memory)
+                        if one:
+                            measured.setdefault((memory, way), []).append(one)
+            status = guest.end()
     if status != 0:
         raise SystemExit(status)
     print(f"{'memory':12}{'way':8}{'entries':>9}{'commands':>10}{'bytes':>12}{'ms':>10}")
