@@ -107,8 +107,12 @@ bool CacheState::make_room(Lock& lock, const Charge& need)
         for (const Part& part : parts)
             if (least.*part.value > 0)
                 most.*part.value += budget_.*part.value / 16;
-        if (!evict(least, most) && leaving_.within({}))
-            refuse(used_, need, budget_);
+        if (!evict(least, most) && leaving_.within({})) {
+            // What ended, or was taken, since it was looked for above is neither idle nor leaving yet.
+            collect_ended();
+            if (leaving_.within({}) && !evict(least, most))
+                refuse(used_, need, budget_);
+        }
     }
     ++waits_;
     ring();
