@@ -23,6 +23,7 @@ Capabilities parse_capabilities(std::span<const std::byte> general) noexcept
     return {.max_indirection = static_cast<unsigned>(layouts::get(general, cap::max_indirection)),
             .fixed_buffer_size = layouts::is_set(general, cap::fixed_buffer_size),
             .log_max_klm_list_size = static_cast<unsigned>(layouts::get(general, cap::log_max_klm_list_size)),
+            .requests_change_indirect_keys = !layouts::is_set(general, cap::umr_indirect_mkey_disabled),
             .relaxed_ordering_write = layouts::is_set(general, cap::relaxed_ordering_write),
             .relaxed_ordering_read = layouts::is_set(general, cap::relaxed_ordering_read)};
 }

@@ -2,6 +2,7 @@
 #include "device.hpp"
 
 #include "memory.hpp"
+#include "movable_key.hpp"
 #include "proposal.hpp"
 
 #include <verbs/device.hpp>
@@ -35,7 +36,8 @@ class Mlx5Domain final : public ProtectionDomain {
   public:
     Mlx5Domain(std::shared_ptr<verbs::Pd> pd, const Capabilities& capabilities, const Limits& verbs_limits,
                DmaView view)
-        : pd_{std::move(pd)}, verbs_{verbs::make_domain(pd_)}, verbs_limits_{verbs_limits}
+        : pd_{std::move(pd)}, verbs_{verbs::make_domain(pd_)}, verbs_limits_{verbs_limits},
+          requester_{std::make_shared<Requester>(pd_)}
     {
         facts_ = std::make_shared<DomainFacts>(DomainFacts{.context = pd_->context(),
                                                            .pd = number_of(*pd_),
@@ -55,6 +57,10 @@ class Mlx5Domain final : public ProtectionDomain {
             return verbs_->register_memory(request);
         return mlx5::register_memory(facts_, request);
     }
+    std::unique_ptr<MovableRKey> create_movable_key(Access access, std::size_t entries) override
+    {
+        return mlx5::create_movable_key(facts_, requester_, access, entries);
+    }
     std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) override
     {
         return verbs_->create_queue_pair(options);
@@ -71,6 +77,7 @@ class Mlx5Domain final : public ProtectionDomain {
     std::unique_ptr<ProtectionDomain> verbs_;
     Limits verbs_limits_;
     std::shared_ptr<DomainFacts> facts_;
+    std::shared_ptr<Requester> requester_;
 };
 
 class Mlx5Device final : public Device {

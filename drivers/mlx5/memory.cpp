@@ -4,6 +4,7 @@
 #include "failure.hpp"
 #include "mkey.hpp"
 #include "proposal.hpp"
+#include "variant.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +14,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <sys/random.h>
 
 namespace mrz::mlx5 {
 namespace {
@@ -58,16 +57,6 @@ void check(const DomainFacts& domain, const RegisterRequest& request)
     if (request.options.paging == Paging::on_demand)
         refuse(domain, request, Trouble::unsupported, EOPNOTSUPP, "a umem's pages are pinned",
                "register it by Way::memory_region, or pinned");
-}
-
-//! Keys that nobody can guess from others: a peer is given one, and may be curious.
-std::uint8_t random_variant(std::optional<std::uint8_t> but = {})
-{
-    for (;;) {
-        std::uint8_t byte = 0;
-        if (::getrandom(&byte, 1, 0) == 1 && byte != but)
-            return byte;
-    }
 }
 
 // UCX met a firmware that takes no atomics over keys below which writes may be reordered (pull request 8218).
@@ -284,7 +273,7 @@ class Mlx5Memory final : public RegisteredMemory {
                    "report it");
         // Lists are filled up to a multiple of four.
         if (const std::uint64_t planned = plan_.indirect_entries();
-            info->built.indirect && info->built.entries == (planned + 3) / 4 * 4)
+            info->built.indirect && info->built.entries == listed_entries(planned))
             info->built.entries = planned;
         keys.push_back(info->built);
         return true;

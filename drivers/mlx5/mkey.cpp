@@ -21,8 +21,7 @@ constexpr std::uint64_t mode_klms = 2;
 constexpr std::uint64_t mode_ksm = 3;
 
 constexpr std::uint64_t every_queue_pair = 0xffffff;
-constexpr std::size_t entry_bytes = 16;
-constexpr std::size_t entries_at_once = 4;
+constexpr std::size_t entry_bytes = layouts::klm::bytes;
 
 void write(std::span<std::byte> context, const MkeySpec& spec, std::uint64_t mode)
 {
@@ -49,6 +48,13 @@ std::uint64_t pages_touched(Iova start, std::uint64_t length, PageShift page)
 
 } // namespace
 
+void write_entry(std::span<std::byte> into, const MkeyEntry& entry) noexcept
+{
+    layouts::set(into, layouts::klm::bcount, entry.length);
+    layouts::set(into, layouts::klm::key, entry.mkey);
+    layouts::set(into, layouts::klm::va, entry.iova.value());
+}
+
 Command create_direct_mkey(const MkeySpec& spec, std::uint32_t umem_id, std::uint64_t offset)
 {
     namespace in = layouts::create_mkey_in;
@@ -64,7 +70,7 @@ Command create_indirect_mkey(const MkeySpec& spec, std::span<const MkeyEntry> en
                              std::optional<PageShift> entry_shift)
 {
     namespace in = layouts::create_mkey_in;
-    const std::size_t listed = (entries.size() + entries_at_once - 1) / entries_at_once * entries_at_once;
+    const std::size_t listed = listed_entries(entries.size());
     Command command{create_mkey, in::bytes + listed * entry_bytes};
     const std::span<std::byte> context = command.part(in::memory_key_mkey_entry);
     write(context, spec, entry_shift ? mode_ksm : mode_klms);
@@ -74,12 +80,23 @@ Command create_indirect_mkey(const MkeySpec& spec, std::span<const MkeyEntry> en
     command.set(in::translations_octword_actual_size, listed);
     const std::span<std::byte> list = command.part(in::klm_pas_mtt);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-        const std::span<std::byte> entry = list.subspan(i * entry_bytes, entry_bytes);
-        // The length of a KSM entry is the key's, and its place is reserved.
-        layouts::set(entry, layouts::klm::bcount, entry_shift ? 0 : entries[i].length);
-        layouts::set(entry, layouts::klm::key, entries[i].mkey);
-        layouts::set(entry, layouts::klm::va, entries[i].iova.value());
+        MkeyEntry entry = entries[i];
+        if (entry_shift) // its length is the key's, and its place is reserved
+            entry.length = 0;
+        write_entry(list.subspan(i * entry_bytes, entry_bytes), entry);
     }
+    return command;
+}
+
+Command create_movable_mkey(const MkeySpec& spec, std::size_t entries)
+{
+    namespace in = layouts::create_mkey_in;
+    Command command{create_mkey, in::bytes};
+    const std::span<std::byte> context = command.part(in::memory_key_mkey_entry);
+    write(context, spec, mode_klms);
+    layouts::set(context, mkc::free, 1);
+    layouts::set(context, mkc::umr_en, 1);
+    layouts::set(context, mkc::translations_octword_size, listed_entries(entries));
     return command;
 }
 

@@ -37,12 +37,21 @@ struct MkeyEntry {
     std::uint32_t mkey = 0;
     Iova iova = {}; //!< Where it leads to in that key's space.
 };
+//! As the adapter reads it: 16 bytes.
+void write_entry(std::span<std::byte> into, const MkeyEntry& entry) noexcept;
 
 //! The command for a key to pages of a umem, \p offset bytes into it.
 [[nodiscard]] Command create_direct_mkey(const MkeySpec& spec, std::uint32_t umem_id, std::uint64_t offset);
 //! The command for a key over others; \p entry_shift is of a KSM key.
 [[nodiscard]] Command create_indirect_mkey(const MkeySpec& spec, std::span<const MkeyEntry> entries,
                                            std::optional<PageShift> entry_shift);
+//! The command for a key that leads nowhere, and that requests will fill with up to \p entries entries.
+[[nodiscard]] Command create_movable_mkey(const MkeySpec& spec, std::size_t entries);
+//! Entries come in fours, and the others of the last four stay empty.
+[[nodiscard]] constexpr std::size_t listed_entries(std::size_t entries) noexcept
+{
+    return (entries + 3) / 4 * 4;
+}
 
 //! What a device says of a key.
 struct MkeyInfo {

@@ -6,6 +6,7 @@
 #include "connection.hpp"
 #include "listener.hpp"
 #include "memory.hpp"
+#include "movable_key.hpp"
 #include "queue_pair.hpp"
 
 #include <mrzone/device.hpp>
@@ -45,6 +46,10 @@ class SoftDomain final : public ProtectionDomain {
     std::vector<std::unique_ptr<RegisteredMemory>> register_many(std::span<const RegisterRequest> requests) override
     {
         return soft::register_many(adapter_, pd_, requests);
+    }
+    std::unique_ptr<MovableRKey> create_movable_key(Access access, std::size_t entries) override
+    {
+        return soft::create_movable_key(adapter_, pd_, access, entries);
     }
     std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) override
     {

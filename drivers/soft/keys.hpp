@@ -7,6 +7,7 @@
 
 #include <mrzone/device.hpp>
 
+#include <utility>
 #include <vector>
 
 namespace mrz::soft {
@@ -22,6 +23,8 @@ class OwnedKey {
 
     [[nodiscard]] hca::Mkey get() const noexcept { return key_; }
     void reissue() { key_ = engine_->reissue_mkey(key_); }
+    void fill(hca::MkeySpec spec) { key_ = engine_->fill_mkey(key_, std::move(spec)); }
+    void invalidate() { engine_->invalidate_mkey(key_); }
     //! Leaves the key alone: it is the parent's of this process.
     void abandon() noexcept { engine_ = nullptr; }
 

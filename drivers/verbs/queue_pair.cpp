@@ -101,7 +101,7 @@ class VerbsQueuePair::Sges {
     int count_ = 0;
 };
 
-VerbsQueuePair::VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& options)
+VerbsQueuePair::VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& options, Maker maker)
     : pd_{std::move(pd)}, options_{checked(options, *pd_->context())}, sends_{std::max(options.send_requests, 1U)},
       receives_{std::max(options.receive_requests, 1U)}
 {
@@ -115,7 +115,7 @@ VerbsQueuePair::VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& o
         throw object_failure(errno == 0 ? ENOMEM : errno, context, "creating a completion queue of");
     ibv_qp_init_attr_ex attributes = wanted(pd_->get(), queue_, options);
     errno = 0;
-    queue_pair_ = ::ibv_create_qp_ex(context.get(), &attributes);
+    queue_pair_ = maker(context.get(), &attributes);
     if (queue_pair_ != nullptr) {
         builder_ = ::ibv_qp_to_qp_ex(queue_pair_);
         return;
@@ -126,7 +126,7 @@ VerbsQueuePair::VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& o
     attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
     attributes.send_ops_flags = 0;
     errno = 0;
-    queue_pair_ = ::ibv_create_qp_ex(context.get(), &attributes);
+    queue_pair_ = maker(context.get(), &attributes);
     if (queue_pair_ == nullptr) {
         const int error = errno == 0 ? ENOMEM : errno;
         destroy();

@@ -69,8 +69,10 @@ class Outstanding {
 
 class VerbsQueuePair final : public QueuePair {
   public:
+    //! Makes one as ibv_create_qp_ex does: a provider may have others.
+    using Maker = ibv_qp* (*)(ibv_context*, ibv_qp_init_attr_ex*);
     //! Is in RESET afterwards; throws Error with the cause.
-    VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& options);
+    VerbsQueuePair(std::shared_ptr<Pd> pd, const QueuePairOptions& options, Maker maker = ::ibv_create_qp_ex);
     VerbsQueuePair(const VerbsQueuePair&) = delete;
     VerbsQueuePair& operator=(const VerbsQueuePair&) = delete;
     ~VerbsQueuePair() override;

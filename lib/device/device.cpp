@@ -10,6 +10,7 @@ namespace mrz {
 // Here, so that their tables of functions are in one place.
 Basis::~Basis() = default;
 RegisteredMemory::~RegisteredMemory() = default;
+MovableRKey::~MovableRKey() = default;
 QueuePair::~QueuePair() = default;
 ProtectionDomain::~ProtectionDomain() = default;
 Device::~Device() = default;
@@ -44,6 +45,12 @@ Proposal ProtectionDomain::propose(const RegisterRequest& /*request*/, const Lay
 RKey RegisteredMemory::reissue()
 {
     refuse("issuing another rkey", "this device's driver does not choose keys", "deregister, and register again");
+}
+
+std::unique_ptr<MovableRKey> ProtectionDomain::create_movable_key(Access /*access*/, std::size_t /*entries*/)
+{
+    refuse("making a movable key", "this device's driver changes no keys by requests",
+           "register the memory that peers are to reach, as a region of its own");
 }
 
 std::unique_ptr<Listener> ProtectionDomain::listen(std::string_view address)

@@ -77,6 +77,7 @@ DomainSnapshot DomainState::snapshot(std::uint64_t number)
                        .device = device.name(),
                        .driver = std::string{device.driver()},
                        .numa_node = device.numa_node(),
+                       .movable_keys = movable_keys_.count(),
                        .look_up = look_up_->snapshot(),
                        .device_caches = device.cache_counters()};
     const std::scoped_lock guard{mutex_};

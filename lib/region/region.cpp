@@ -3,6 +3,7 @@
 
 #include "domain_state.hpp"
 #include "populate.hpp"
+#include "region_state.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -93,12 +94,6 @@ void compare(const Plan& plan, const std::vector<BuiltKey>& built)
             refuse("planned were " + describe(wanted[i]) + ", and built " + describe(built[i]));
 }
 
-std::uint64_t next_generation() noexcept
-{
-    static std::atomic<std::uint64_t> last = 0;
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 void require_remote_right(Access access, const char* what)
 {
     if (!has_remote_right(access))
@@ -111,55 +106,52 @@ void require_remote_right(Access access, const char* what)
 
 } // namespace
 
-struct Region::State {
-    State(std::shared_ptr<DomainState> domain, std::span<std::byte> memory, Access rights)
-        : tenant{std::move(domain), "region of " + naming(memory)}, bytes{memory}, access{rights}
-    {
-    }
+std::uint64_t next_generation() noexcept
+{
+    static std::atomic<std::uint64_t> last = 0;
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
-    Tenant tenant; // goes after what it stands for
-    std::span<std::byte> bytes;
-    Access access;
-    Plan plan;
-    std::string remark;
-    std::unique_ptr<RegisteredMemory> registered;
-    std::optional<std::vector<BuiltKey>> built;
-    std::uint64_t generation = next_generation();
-    bool to_be_found = false;
-    LookUp::Listing listing; // goes first: what is found is registered
+Region::State::State(std::shared_ptr<DomainState> domain, std::span<std::byte> memory, Access rights)
+    : tenant{std::move(domain), "region of " + naming(memory)}, bytes{memory}, access{rights}
+{
+}
 
-    //! Lets snapshots count what is registered.
-    void count(Tier tier) noexcept
-    {
-        tenant.count(tier, {.regions = 1,
-                            .bytes = bytes.size(),
-                            .pinned_bytes = registered->pinned_bytes(),
-                            .keys = plan.keys.size() + (plan.indirect ? 1 : 0),
-                            .mtt_entries = plan.mtt_entries(),
-                            .indirect_entries = plan.indirect_entries()});
-    }
+Region::State::~State()
+{
+    if (registered && tenant.state()->is_ours())
+        tenant.state()->movable_keys().ends(*registered);
+}
 
-    //! Before anything is read of its memory: what happens to it from then on counts.
-    void announce(const RegionRequest& request)
-    {
-        const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-        to_be_found = request.options.looked_up && iova_of(request).value() == address;
-        if (!to_be_found)
-            return;
-        LookUp& look_up = tenant.state()->look_up();
-        if (!request.options.lasting)
-            look_up.wait_until_told();
-        listing = look_up.announce(address, bytes.size(), request.options.lasting);
-        if (!request.options.lasting)
-            look_up.watch(bytes);
-    }
-    //! Lets look-ups find what is registered.
-    void list()
-    {
-        if (to_be_found)
-            tenant.state()->look_up().list(listing, registered->lkey(), access);
-    }
-};
+void Region::State::count(Tier tier) noexcept
+{
+    tenant.count(tier, {.regions = 1,
+                        .bytes = bytes.size(),
+                        .pinned_bytes = registered->pinned_bytes(),
+                        .keys = plan.keys.size() + (plan.indirect ? 1 : 0),
+                        .mtt_entries = plan.mtt_entries(),
+                        .indirect_entries = plan.indirect_entries()});
+}
+
+void Region::State::announce(const RegionRequest& request)
+{
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+    to_be_found = request.options.looked_up && iova_of(request).value() == address;
+    if (!to_be_found)
+        return;
+    LookUp& look_up = tenant.state()->look_up();
+    if (!request.options.lasting)
+        look_up.wait_until_told();
+    listing = look_up.announce(address, bytes.size(), request.options.lasting);
+    if (!request.options.lasting)
+        look_up.watch(bytes);
+}
+
+void Region::State::list()
+{
+    if (to_be_found)
+        tenant.state()->look_up().list(listing, registered->lkey(), access);
+}
 
 Region Domain::register_memory(std::span<std::byte> memory, Access access, const RegionOptions& options) const
 {

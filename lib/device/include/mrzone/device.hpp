@@ -139,6 +139,30 @@ class MRZ_API RegisteredMemory {
     virtual RKey reissue();
 };
 
+//! A part of registered memory.
+struct KeyPart {
+    LKey lkey = {};           //!< Of the memory, which lives in the same domain.
+    Iova iova = {};           //!< Where the part begins in that key's space.
+    std::uint64_t length = 0; //!< Bytes, not zero, and as many as an entry of an indirect key may have (Limits).
+};
+
+//! A key for peers that leads to parts of registered memory, and later to others, without being made again. It uses
+//! that memory as its owner does, so peers need no rights of it.
+class MRZ_API MovableRKey {
+  public:
+    MovableRKey() = default;
+    MovableRKey(const MovableRKey&) = delete;
+    MovableRKey& operator=(const MovableRKey&) = delete;
+    virtual ~MovableRKey();
+
+    //! Makes it lead to \p parts, as many as it has entries at most, one after the other from \p iova on; their keys
+    //! live until it leads elsewhere. When it returns no operation reaches by it what it led to before, and the rkey
+    //! before is refused. Where it throws Error it leads nowhere.
+    virtual RKey lead_to(Iova iova, std::span<const KeyPart> parts) = 0;
+    //! When it returns no operation reaches anything by it.
+    virtual void lead_nowhere() noexcept = 0;
+};
+
 // ---- Queue pairs -------------------------------------------------------------------------------------------------
 
 //! The work requests of reliable connected queue pairs.
@@ -345,6 +369,10 @@ class MRZ_API ProtectionDomain {
     virtual std::unique_ptr<RegisteredMemory> register_memory(const RegisterRequest& request) = 0;
     //! As register_memory() of each, in their order, or of none: a driver that is quicker at many at once says how.
     virtual std::vector<std::unique_ptr<RegisteredMemory>> register_many(std::span<const RegisterRequest> requests);
+    //! A key that leads nowhere yet, and will grant \p access, remote rights only, to up to \p entries parts of
+    //! memory. Throws Error: unsupported (ENOTSUP) where the device has none; unsupported (E2BIG) for too many entries;
+    //! and as register_memory() for key limits.
+    virtual std::unique_ptr<MovableRKey> create_movable_key(Access access, std::size_t entries);
     virtual std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) = 0;
     //! Waits at \p address, "[HOST][:PORT]"; no host: every address of this machine; no port: any that is free; an
     //! address of IPv6 in brackets. Throws Error: invalid (EINVAL) for what is no address; busy (EADDRINUSE);

@@ -24,6 +24,7 @@ struct ibv_pd;
 namespace mrz {
 
 class DomainState;
+class MovableKey;
 class Reader;
 class Region;
 class WatchedLookUp;
@@ -92,6 +93,7 @@ struct DomainSnapshot {
     TierSnapshot arena = {};
     TierSnapshot resident = {};
     TierSnapshot temporary = {};
+    std::uint64_t movable_keys = 0; //!< mrzone/movable_key.hpp; not among those of the tiers.
     LookUpSnapshot look_up = {};
     std::optional<CacheCounters> device_caches = {}; //!< Domain::cache_counters().
 };
@@ -201,6 +203,7 @@ class MRZ_API Domain {
 
   private:
     friend class Region;
+    friend class MovableKey;
     friend class Reader;
     friend class WatchedLookUp;
     explicit Domain(std::shared_ptr<DomainState> state) noexcept;
@@ -214,8 +217,8 @@ class MRZ_API Region {
   public:
     Region(Region&&) noexcept;
     Region& operator=(Region&&) noexcept;
-    //! Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned, unless by another
-    //! region that it shares what is pinned with (RegisterOptions::sharing).
+    //! Deregisters: afterwards no operation reaches the memory by these keys, nor by a movable key that led there, and
+    //! it is not pinned, unless by another region that it shares what is pinned with (RegisterOptions::sharing).
     ~Region();
 
     //! The memory, exactly as it was named.
@@ -247,6 +250,7 @@ class MRZ_API Region {
 
   private:
     friend class Domain;
+    friend class MovableKey;
     struct State;
     explicit Region(std::unique_ptr<State> state) noexcept;
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! A queue pair of the driver's own, connected to itself, for work requests that change keys.
+#pragma once
+
+#include "key_request.hpp"
+
+#include <verbs/context.hpp>
+#include <verbs/queue_pair.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace mrz::mlx5 {
+
+//! Serves one request after the other, and makes the queue pair when the first comes. Thread-safe.
+class Requester {
+  public:
+    explicit Requester(std::shared_ptr<verbs::Pd> pd) : pd_{std::move(pd)} {}
+
+    //! Makes sure that there is a queue pair. Throws Error with the cause.
+    void prepare();
+    //! The key leads nowhere when this returns. Throws Error if the adapter refuses.
+    void free(std::uint32_t mkey);
+    //! The key, which may lead somewhere if \p leads, leads where \p filling says when this returns. Throws Error if
+    //! the adapter refuses; then it may lead somewhere still.
+    void fill(const Filling& filling, bool leads);
+
+  private:
+    [[nodiscard]] verbs::VerbsQueuePair& queue_pair();
+    void run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey);
+
+    std::shared_ptr<verbs::Pd> pd_;
+    std::mutex mutex_;
+    std::unique_ptr<verbs::VerbsQueuePair> queue_pair_;
+};
+
+} // namespace mrz::mlx5
