@@ -16,9 +16,9 @@ class Context;
 namespace mrz::mlx5 {
 
 struct Capabilities {
-    unsigned max_indirection = 0;       //!< Keys below keys, in levels; 0: none.
-    bool fixed_buffer_size = false;     //!< Whether there are KSM keys.
-    unsigned log_max_klm_list_size = 0; //!< Entries of an indirect key.
+    unsigned max_indirection = 0;               //!< Keys below keys, in levels; 0: none.
+    bool fixed_buffer_size = false;             //!< Whether there are KSM keys.
+    unsigned log_max_klm_list_size = 0;         //!< Entries of an indirect key.
     bool requests_change_indirect_keys = false; //!< Whether work requests (UMR) may.
     bool relaxed_ordering_write = false;
     bool relaxed_ordering_read = false;

@@ -30,9 +30,8 @@ class Mlx5MovableKey final : public MovableRKey {
         entries.reserve(parts.size());
         Filling filling{.start = iova};
         for (const KeyPart& part : parts) {
-            entries.push_back({.length = static_cast<std::uint32_t>(part.length),
-                               .mkey = part.lkey.value,
-                               .iova = part.iova});
+            entries.push_back(
+                {.length = static_cast<std::uint32_t>(part.length), .mkey = part.lkey.value, .iova = part.iova});
             filling.length += part.length;
         }
         filling.entries = entries;
@@ -60,8 +59,8 @@ class Mlx5MovableKey final : public MovableRKey {
             requester_->free(value_);
             leads_ = false;
         } catch (const Error& error) {
-            log(Severity::warning, "mlx5: a movable key is made anew, since it could not be changed: " +
-                                       std::string{error.what()});
+            log(Severity::warning,
+                "mlx5: a movable key is made anew, since it could not be changed: " + std::string{error.what()});
             forget();
         }
     }

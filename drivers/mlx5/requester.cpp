@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 //! bytes and these.
 constexpr std::uint32_t inline_bytes = 128 + most_movable_entries * 16 - 36;
 constexpr std::uint32_t most_requests = 4; // a key that is freed and filled takes two
+//! Requests take microseconds. Only of an adapter that has gone wrong does none tell its end.
+constexpr std::chrono::seconds patience{10};
 
 ibv_qp* make_queue_pair(ibv_context* context, ibv_qp_init_attr_ex* attributes)
 {
@@ -77,10 +80,13 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
     } else {
         ibv_wc completion{};
         int count = 0;
-        while (count == 0)
+        const auto deadline = std::chrono::steady_clock::now() + patience;
+        while (count == 0 && std::chrono::steady_clock::now() < deadline)
             count = ::ibv_poll_cq(plain->send_cq, 1, &completion);
         if (count < 0)
             why = "its completion queue cannot be polled";
+        else if (count == 0)
+            why = "the adapter did not tell that it was done within " + std::to_string(patience.count()) + " s";
         else if (completion.status != IBV_WC_SUCCESS)
             why = std::string{"the request ended with "} + ::ibv_wc_status_str(completion.status);
     }

@@ -139,7 +139,8 @@ RemoteRegion MovableKey::lead_to(std::span<const RegionPart> parts)
                      .need = entries.size(),
                      .remedy = "make it with more (MovableKeyOptions::entries)"}};
     if (remote.iova.value() + (remote.length - 1) < remote.iova.value())
-        refuse(EINVAL, leading, "the parts together wrap around the key's space", "begin with a part of a lower address");
+        refuse(EINVAL, leading, "the parts together wrap around the key's space",
+               "begin with a part of a lower address");
     return state_->keys().lead_to(state_->entry, remote, entries, memories);
 }
 

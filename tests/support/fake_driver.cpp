@@ -60,6 +60,19 @@ class FakeMemory final : public RegisteredMemory {
     RKey rkey_ = {};
 };
 
+class FakeMovableKey final : public MovableRKey {
+  public:
+    FakeMovableKey() { ++script().movable_keys; }
+    ~FakeMovableKey() override { --script().movable_keys; }
+    RKey lead_to(Iova iova, std::span<const KeyPart> parts) override
+    {
+        if (script().on_lead)
+            script().on_lead(iova, parts);
+        return RKey{static_cast<std::uint32_t>(2 * ++script().keys + 1)};
+    }
+    void lead_nowhere() noexcept override { ++script().led_nowhere; }
+};
+
 class FakeQueuePair final : public QueuePair {
   public:
     [[nodiscard]] Endpoint local() const override { return {}; }
@@ -80,6 +93,12 @@ class FakeDomain final : public ProtectionDomain {
             script().on_register(request);
         return std::make_unique<FakeMemory>(request);
     }
+    std::unique_ptr<MovableRKey> create_movable_key(Access access, std::size_t entries) override
+    {
+        if (!script().movable)
+            return ProtectionDomain::create_movable_key(access, entries);
+        return std::make_unique<FakeMovableKey>();
+    }
     std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions&) override
     {
         return std::make_unique<FakeQueuePair>();
@@ -92,7 +111,7 @@ class FakeDevice final : public Device {
     [[nodiscard]] std::string name() const override { return name_; }
     [[nodiscard]] std::string_view driver() const override { return driver_; }
     [[nodiscard]] std::optional<int> numa_node() const override { return 0; }
-    [[nodiscard]] Limits limits() const override { return {}; }
+    [[nodiscard]] Limits limits() const override { return script().limits; }
     [[nodiscard]] DmaView dma_view() const noexcept override { return script().view; }
     [[nodiscard]] bool pins_again() const override { return false; }
     [[nodiscard]] std::unique_ptr<ProtectionDomain> allocate_domain() override

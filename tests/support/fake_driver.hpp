@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +44,14 @@ struct Script {
     bool reissues = true;                   //!< Rkeys; else they are not the driver's to choose.
     std::optional<std::uint32_t> lkey = {}; //!< Of what is registered next; none: one that nothing else has.
     DmaView view = DmaView::virtual_addresses;
+    Limits limits = {};
     Count registered = {}; //!< Now.
     Count domains = {};    //!< Now.
     Count keys = {};       //!< Given out so far.
+    bool movable = true;   //!< Keys; else the driver has none.
+    std::function<void(Iova, std::span<const KeyPart>)> on_lead = {};
+    Count movable_keys = {}; //!< Now.
+    Count led_nowhere = {};  //!< Times.
 };
 //! The one that counts now.
 Script& script();

@@ -62,6 +62,8 @@ std::vector<Capability> general(const Settings& settings, const hca::HcaOptions&
         MRZ_FIXED(log_max_klm_list_size, 16),
         MRZ_FIXED(log_max_mrw_sz, 63),
         MRZ_FIXED(null_mkey, 1),
+        MRZ_FIXED(relaxed_ordering_write, 1), // it may reorder, and never does
+        MRZ_FIXED(relaxed_ordering_read, 1),
         MRZ_FIXED(umr_extended_translation_offset, 1),
         MRZ_FIXED(umr_modify_entity_size_disabled, settings.umr_modifies_entity_size ? 0U : 1U),
         // Queue pairs and completions.

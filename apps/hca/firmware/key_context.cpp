@@ -111,8 +111,6 @@ void check_modelled(const KeyContext& context)
     };
     (void)context.mode();
     refuse(mkc::bsf_en, "signatures");
-    refuse(mkc::relaxed_ordering_write, "relaxed ordering");
-    refuse(mkc::relaxed_ordering_read, "relaxed ordering");
     refuse(mkc::ma_translation_mode, "translation services");
     if (const std::uint64_t qpn = context.get(mkc::qpn); qpn != 0 && qpn != any_queue_pair)
         throw Refusal{Status::bad_param, "keys of this device are for all queue pairs of their domain, not for " +

@@ -164,6 +164,23 @@ TEST_F(ConnectXFaults, OfKeysOverOthersNameWhatTheseMayHaveTooMuchOf)
     }
 }
 
+//! Who cannot know whether a key was changed takes it back by a command, and another takes its place.
+TEST_F(ConnectXFaults, AMovableKeyWhoseRequestIsNeverDoneLeadsNowhere)
+{
+    const nlohmann::json before = objects();
+    guest_->remove("leads");
+    guest_->remove("go");
+    guest_->start(variable("MRZ_REGISTERING") + " mlx5:mlx5_0 3 movable\n");
+    guest_->wait_for("leads");
+    guest_->ask({"set", "completion-fault", "lose=1"});
+    guest_->make("go");
+    const ProgramResult result = guest_->finish();
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    EXPECT_THAT(result.out, ContainsRegex("changing key 0x.* of device mlx5_0.*did not tell that it was done"));
+    EXPECT_THAT(result.out, HasSubstr("leads nowhere\nmade anew\nmoved\n"));
+    EXPECT_EQ(objects(), before);
+}
+
 TEST_F(ConnectXFaults, WhoWaitsForALostCompletionWaitsForEver)
 {
     const auto lost = guest_->ask({"get", "state"}).at("completions").at("lost").get<int>();

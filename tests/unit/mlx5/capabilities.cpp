@@ -27,6 +27,9 @@ TEST(Mlx5Capabilities, AreReadFromTheGeneralGroup)
     EXPECT_EQ(told.log_max_klm_list_size, 16U);
     EXPECT_TRUE(told.relaxed_ordering_write);
     EXPECT_FALSE(told.relaxed_ordering_read);
+    EXPECT_TRUE(told.requests_change_indirect_keys);
+    layouts::set(group, cap::umr_indirect_mkey_disabled, 1);
+    EXPECT_FALSE(parse_capabilities(group).requests_change_indirect_keys);
 }
 
 TEST(Mlx5Capabilities, OfAShortAnswerAreNone)

@@ -370,8 +370,8 @@ class MRZ_API ProtectionDomain {
     //! As register_memory() of each, in their order, or of none: a driver that is quicker at many at once says how.
     virtual std::vector<std::unique_ptr<RegisteredMemory>> register_many(std::span<const RegisterRequest> requests);
     //! A key that leads nowhere yet, and will grant \p access, remote rights only, to up to \p entries parts of
-    //! memory. Throws Error: unsupported (ENOTSUP) where the device has none; unsupported (E2BIG) for too many entries;
-    //! and as register_memory() for key limits.
+    //! memory. Throws Error: unsupported (ENOTSUP) where the device has none; unsupported (E2BIG) for too many
+    //! entries; and as register_memory() for key limits.
     virtual std::unique_ptr<MovableRKey> create_movable_key(Access access, std::size_t entries);
     virtual std::unique_ptr<QueuePair> create_queue_pair(const QueuePairOptions& options) = 0;
     //! Waits at \p address, "[HOST][:PORT]"; no host: every address of this machine; no port: any that is free; an

@@ -30,18 +30,19 @@ struct MovableKeyOptions {
 //! registers: with an adapter of mlx5 it is a work request, where a region is several commands to the firmware. So it
 //! opens, for a while, exactly the bytes that a peer is to reach in memory that is registered anyway, as an arena is.
 //!
-//! A region needs no remote rights for that; local write, where peers may write. When a region ends, movable keys that
-//! lead to it lead nowhere. Each time that it is made to lead somewhere it has another rkey (its variant byte differs,
-//! by chance), so that who kept an old one is refused.
+//! A region needs no remote rights for that; local write, where peers may write. When a region ends, movable keys
+//! that lead to it lead nowhere. Each time that it is made to lead somewhere it has another rkey (its variant byte
+//! differs, by chance), so that who kept an old one is refused.
 //!
 //! Lives in its domain, which cannot be closed before. Calls are thread-safe; those for keys of one domain wait for
 //! each other. In a child of fork() it may only be destroyed, which does nothing to the parent's. What was moved from
 //! may only be assigned or destroyed.
 class MRZ_API MovableKey {
   public:
-    //! Leads nowhere yet. Throws Error: unsupported (ENOTSUP) where the device's driver has no such keys, or in a child
-    //! of fork(); invalid (EINVAL) for other than remote rights, or no entries; unsupported (E2BIG) for more entries
-    //! than a key may have; invalid (EBADF) for a closed domain; and for key limits as Domain::register_memory().
+    //! Leads nowhere yet. Throws Error: unsupported (ENOTSUP) where the device's driver has no such keys, or in a
+    //! child of fork(); invalid (EINVAL) for other than remote rights, or no entries; unsupported (E2BIG) for more
+    //! entries than a key may have; invalid (EBADF) for a closed domain; and for key limits as
+    //! Domain::register_memory().
     explicit MovableKey(const Domain& domain, const MovableKeyOptions& options = {});
     MovableKey(MovableKey&&) noexcept;
     MovableKey& operator=(MovableKey&&) noexcept;

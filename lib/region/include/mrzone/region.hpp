@@ -217,8 +217,8 @@ class MRZ_API Region {
   public:
     Region(Region&&) noexcept;
     Region& operator=(Region&&) noexcept;
-    //! Deregisters: afterwards no operation reaches the memory by these keys, nor by a movable key that led there, and
-    //! it is not pinned, unless by another region that it shares what is pinned with (RegisterOptions::sharing).
+    //! Deregisters: afterwards no operation reaches the memory by these keys, nor by a movable key that led there,
+    //! and it is not pinned, unless by another region that it shares what is pinned with (RegisterOptions::sharing).
     ~Region();
 
     //! The memory, exactly as it was named.

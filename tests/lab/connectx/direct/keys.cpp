@@ -12,6 +12,7 @@
 
 #include <mrzone/cache.hpp>
 #include <mrzone/host.hpp>
+#include <mrzone/movable_key.hpp>
 #include <mrzone/region.hpp>
 #include <mrzone/zone.hpp>
 
@@ -342,6 +343,39 @@ TEST_F(Mlx5, RefusesPagesOnDemandAndOffersAnotherWay)
     EXPECT_THAT(other.cause().limit, HasSubstr("takes no page faults"));
 }
 
+//! Of an arena a peer gets what it is to reach, for a while: nothing is pinned for that.
+TEST_F(Mlx5, LetsAKeyLeadToAnyPartOfAnArenaWithoutPinning)
+{
+    in_child([] {
+        const Domain domain = Domain::open("mlx5_0");
+        const Eal eal{{"--in-memory", "--iova-mode=va", "-m", "8"}};
+        Arena arena = Arena::build("data", {.size = 32_MiB, .domains = {domain}});
+        const std::span<std::byte> block = arena.windows().front().block();
+        const Region& region = arena.region(domain, block.data(), block.size());
+        const Mapping other{4096};
+        const Region own = domain.register_memory(other.bytes(), Access::local_write);
+        MovableKey key{domain, {.access = Access::remote_read | Access::remote_write}};
+        const std::uint64_t before = pinned();
+        for (std::size_t at = 0; at < block.size(); at += 1_MiB + 4096) {
+            const std::span<std::byte> part = block.subspan(at, 4096);
+            part.front() = static_cast<std::byte>(at >> 20);
+            const RemoteRegion remote = key.lead_to(region, part);
+            const Pair pair{domain, domain};
+            const Segment room = segment(own, 0, part.size());
+            const auto read = [&](Iova iova) {
+                return pair.status(
+                    {.opcode = Opcode::rdma_read, .segments = {&room, 1}, .remote_iova = iova, .rkey = remote.rkey});
+            };
+            EXPECT_EQ(read(remote.iova), WcStatus::success);
+            EXPECT_EQ(other.bytes()[0], part.front());
+            EXPECT_EQ(read(remote.iova + 4), WcStatus::remote_access_error);
+        }
+        EXPECT_EQ(pinned(), before);
+        arena.close();
+        EXPECT_FALSE(key.remote());
+    });
+}
+
 TEST_F(Mlx5, TellsTheOrderingThatItObtained)
 {
     const Domain domain = Domain::open("mlx5_0");
@@ -358,6 +392,20 @@ TEST_F(Mlx5, TellsTheOrderingThatItObtained)
         EXPECT_THAT(error.cause().limit, HasSubstr("relaxed_ordering_write"));
     }
     EXPECT_EQ(best.ordering(), refused ? Ordering::strict : Ordering::relaxed);
+    const Region peers = domain.register_memory(memory, all_rights, {.how = {.ordering = Ordering::best}});
+    const Mapping other{4096};
+    const Region own =
+        domain.register_memory(other.bytes(), Access::local_write, {.how = {.ordering = Ordering::best}});
+    const Pair pair{domain, domain};
+    const Segment room = segment(own, 0, 64);
+    for (const Opcode opcode : {Opcode::rdma_write, Opcode::rdma_read})
+        EXPECT_EQ(pair.status(
+                      {.opcode = opcode, .segments = {&room, 1}, .remote_iova = peers.iova(), .rkey = peers.rkey()}),
+                  WcStatus::success);
+    MovableKey atomics{domain, {.access = Access::remote_atomic}};
+    if (!refused) {
+        EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(peers)); }).error_number(), EACCES);
+    }
 }
 
 TEST_F(Mlx5, TakesTheWayThatCostsLessIfThatIsPreferred)
