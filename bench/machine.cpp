@@ -207,6 +207,17 @@ mrz::Domain soft_domain()
     return domain_of("soft");
 }
 
+std::vector<std::pair<std::string, std::string>> first_devices()
+{
+    std::vector<std::pair<std::string, std::string>> first;
+    for (const mrz::Driver& driver : mrz::drivers()) {
+        const std::vector<std::string> all = driver.list();
+        if (!all.empty())
+            first.emplace_back(driver.name, std::string{driver.name} + ':' + all.front());
+    }
+    return first;
+}
+
 std::span<std::byte> gigabyte_page()
 {
     // First, because an EAL that starts takes a free page of 1 GiB.

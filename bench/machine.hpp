@@ -12,6 +12,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -41,6 +43,8 @@ class Machine {
 mrz::Domain domain_of(const std::string& device);
 //! That of the software adapter.
 mrz::Domain soft_domain();
+//! Each driver that has a device, with the name of its first: "soft", "mlx5:mlx5_0", "verbs:mlx5_0".
+std::vector<std::pair<std::string, std::string>> first_devices();
 
 //! A page of 1 GiB, touched, that is mapped at the first call and kept until release_machine(): the kernel has to
 //! move much about to make one. Throws Unavailable if it cannot.

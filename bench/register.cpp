@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace bench {
 
@@ -53,20 +52,8 @@ void register_with(benchmark::State& state, const std::string& device, Pages pag
     });
 }
 
-//! Of each driver the first device: "soft", "mlx5:mlx5_0", "verbs:mlx5_0".
-std::vector<std::pair<std::string, std::string>> devices()
-{
-    std::vector<std::pair<std::string, std::string>> first;
-    for (const mrz::Driver& driver : mrz::drivers()) {
-        const std::vector<std::string> all = driver.list();
-        if (!all.empty())
-            first.emplace_back(driver.name, std::string{driver.name} + ':' + all.front());
-    }
-    return first;
-}
-
 [[maybe_unused]] const bool subjects = [] {
-    for (const auto& [driver, device] : devices())
+    for (const auto& [driver, device] : first_devices())
         for (const Pages pages : {Pages::small, Pages::transparent, Pages::huge_2m, Pages::huge_1g})
             for (const auto& [length, text] : {std::pair{64_MiB, "64MiB"}, std::pair{1_GiB, "1GiB"}})
                 benchmark::RegisterBenchmark(("register/" + driver + '/' + name(pages) + '/' + text).c_str(),

@@ -75,6 +75,7 @@ Fields fields_of(const DomainSnapshot& snapshot)
     add(Part{all, "arena/"}, snapshot.arena);
     add(Part{all, "resident/"}, snapshot.resident);
     add(Part{all, "temporary/"}, snapshot.temporary);
+    Part{all, ""}.add("movable_keys", snapshot.movable_keys);
     add(Part{all, "look_up/"}, snapshot.look_up);
     if (snapshot.device_caches)
         Part{all, "device_caches/"}

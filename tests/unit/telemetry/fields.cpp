@@ -38,6 +38,7 @@ TEST(Fields, OfADomainHaveItsTiersApart)
                                   .arena = {.regions = 10, .keys = 11},
                                   .resident = {.pinned_bytes = 12, .mtt_entries = 13},
                                   .temporary = {.bytes = 14, .indirect_entries = 15},
+                                  .movable_keys = 19,
                                   .look_up = {.segments = 16, .hidden = 18},
                                   .device_caches = CacheCounters{.mpt_misses = 17}};
     const Fields fields = fields_of(snapshot);
@@ -51,6 +52,7 @@ TEST(Fields, OfADomainHaveItsTiersApart)
     EXPECT_EQ(number(fields, "resident/mtt_entries"), 13u);
     EXPECT_EQ(number(fields, "temporary/bytes"), 14u);
     EXPECT_EQ(number(fields, "temporary/indirect_entries"), 15u);
+    EXPECT_EQ(number(fields, "movable_keys"), 19u);
     EXPECT_EQ(number(fields, "look_up/segments"), 16u);
     EXPECT_EQ(number(fields, "look_up/hidden"), 18u);
     EXPECT_EQ(number(fields, "device_caches/mpt_misses"), 17u);

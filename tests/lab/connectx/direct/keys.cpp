@@ -404,7 +404,7 @@ TEST_F(Mlx5, TellsTheOrderingThatItObtained)
                   WcStatus::success);
     MovableKey atomics{domain, {.access = Access::remote_atomic}};
     if (!refused) {
-        EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(peers)); }).error_number(), EACCES);
+        EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(best)); }).error_number(), EACCES);
     }
 }
 

@@ -180,9 +180,8 @@ TEST_F(TheKeys, AreOfADomainThatIsThere)
 
 TEST_F(TheKeys, ThatAreNotModelledAreRefused)
 {
-    for (const auto& [field, value] :
-         {std::pair{mkc::access_mode_4_2, 1U}, std::pair{mkc::bsf_en, 1U}, std::pair{mkc::relaxed_ordering_write, 1U},
-          std::pair{mkc::length64, 1U}, std::pair{mkc::qpn, 0x17U}}) {
+    for (const auto& [field, value] : {std::pair{mkc::access_mode_4_2, 1U}, std::pair{mkc::bsf_en, 1U},
+                                       std::pair{mkc::length64, 1U}, std::pair{mkc::qpn, 0x17U}}) {
         auto command = pages_key(0x1000, 0x1000, 12, {0x10000});
         l::set(command, of_key(field), value);
         EXPECT_EQ(run(command).status, Status::bad_param) << field.offset;
