@@ -46,6 +46,9 @@ void fill(Info* out, const Info& filled, std::string_view name)
     write_struct(out, &filled, sizeof filled, name);
 }
 
+//! What a peer is to be given.
+void fill(mrz_remote_region* out, const RemoteRegion& remote);
+
 inline std::uint64_t nanoseconds(std::chrono::nanoseconds time) noexcept
 {
     return static_cast<std::uint64_t>(time.count());

@@ -98,7 +98,8 @@ int mrz_domain_snapshot(const mrz_domain* domain, mrz_domain_counts* counts)
               .bytes_waiting = now.look_up.bytes_waiting,
               .readers = now.look_up.readers,
               .hidden = now.look_up.hidden,
-              .shut = now.look_up.shut ? 1U : 0U},
+              .shut = now.look_up.shut ? 1U : 0U,
+              .movable_keys = now.movable_keys},
              "mrz_domain_counts");
         return 0;
     });

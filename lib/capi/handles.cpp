@@ -14,6 +14,8 @@ Handle& not_null(Handle* handle, const char* what, const char* remedy)
 
 constexpr const char* no_domain = "the domain is NULL";
 constexpr const char* give_domain = "give what mrz_domain_open() made";
+constexpr const char* no_key = "the movable key is NULL";
+constexpr const char* give_key = "give what mrz_movable_key_create() made";
 constexpr const char* no_cache = "the cache is NULL";
 constexpr const char* give_cache = "give what mrz_cache_create() made";
 constexpr const char* no_arena = "the arena is NULL";
@@ -29,6 +31,16 @@ Domain& checked(mrz_domain* domain)
 const Domain& checked(const mrz_domain* domain)
 {
     return not_null(domain, no_domain, give_domain).domain;
+}
+
+MovableKey& checked(mrz_movable_key* key)
+{
+    return not_null(key, no_key, give_key).key;
+}
+
+const MovableKey& checked(const mrz_movable_key* key)
+{
+    return not_null(key, no_key, give_key).key;
 }
 
 Cache& checked(mrz_cache* cache)

@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 
 #include <mrzone/cache.hpp>
+#include <mrzone/movable_key.hpp>
 #include <mrzone/mrzone.h>
 #include <mrzone/region.hpp>
 #include <mrzone/zone.hpp>
@@ -15,6 +16,9 @@
 
 struct mrz_domain {
     mrz::Domain domain;
+};
+struct mrz_movable_key {
+    mrz::MovableKey key;
 };
 struct mrz_cache {
     mrz::Cache cache;
@@ -32,6 +36,8 @@ namespace mrz::capi {
 //! \{
 Domain& checked(mrz_domain* domain);
 const Domain& checked(const mrz_domain* domain);
+MovableKey& checked(mrz_movable_key* key);
+const MovableKey& checked(const mrz_movable_key* key);
 Cache& checked(mrz_cache* cache);
 const Cache& checked(const mrz_cache* cache);
 Arena& checked(mrz_arena* arena);

@@ -13,23 +13,9 @@ static_assert(MRZ_REMOTE_REGION_PACKED == mrz::RemoteRegion::packed_size);
 
 namespace {
 
-constexpr std::string_view struct_name = "mrz_remote_region";
-
-mrz_remote_region to_c(const mrz::RemoteRegion& region) noexcept
-{
-    return {.struct_size = 0,
-            .iova = region.iova.value(),
-            .length = region.length,
-            .rkey = {region.rkey.value},
-            .access = static_cast<std::uint32_t>(region.access),
-            .page_shift = region.page_shift.value(),
-            .reserved = 0,
-            .generation = region.generation};
-}
-
 mrz::RemoteRegion to_cpp(const mrz_remote_region* remote)
 {
-    const mrz_remote_region known = known_options(remote, struct_name);
+    const mrz_remote_region known = known_options(remote, "mrz_remote_region");
     if (known.page_shift < mrz::PageShift::least || known.page_shift > mrz::PageShift::most)
         refuse("there is no page shift " + std::to_string(known.page_shift), "give 12 to 63");
     if (known.reserved != 0)
@@ -47,10 +33,24 @@ mrz::RemoteRegion to_cpp(const mrz_remote_region* remote)
 
 } // namespace
 
+void mrz::capi::fill(mrz_remote_region* out, const mrz::RemoteRegion& remote)
+{
+    fill(out,
+         {.struct_size = 0,
+          .iova = remote.iova.value(),
+          .length = remote.length,
+          .rkey = {remote.rkey.value},
+          .access = static_cast<std::uint32_t>(remote.access),
+          .page_shift = remote.page_shift.value(),
+          .reserved = 0,
+          .generation = remote.generation},
+         "mrz_remote_region");
+}
+
 int mrz_region_remote(const mrz_region* region, mrz_remote_region* remote)
 {
     return guarded([&] {
-        fill(remote, to_c(checked(region).remote()), struct_name);
+        fill(remote, checked(region).remote());
         return 0;
     });
 }
@@ -59,8 +59,8 @@ int mrz_region_reissue(mrz_region* region, mrz_remote_region* remote)
 {
     return guarded([&] {
         // Once the old key is taken back there must be somewhere to put the new one.
-        fill(remote, to_c(checked(region).remote()), struct_name);
-        fill(remote, to_c(as_cpp(region)->reissue()), struct_name);
+        fill(remote, checked(region).remote());
+        fill(remote, as_cpp(region)->reissue());
         return 0;
     });
 }
@@ -89,7 +89,7 @@ int mrz_remote_region_unpack(const void* bytes, size_t size, mrz_remote_region* 
     return guarded([&] {
         if (bytes == nullptr)
             refuse("the bytes are NULL", "give what the peer sent");
-        fill(remote, to_c(mrz::RemoteRegion::unpack({static_cast<const std::byte*>(bytes), size})), struct_name);
+        fill(remote, mrz::RemoteRegion::unpack({static_cast<const std::byte*>(bytes), size}));
         return 0;
     });
 }

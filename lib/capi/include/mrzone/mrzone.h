@@ -45,6 +45,8 @@ struct ibv_pd;
 typedef struct mrz_domain mrz_domain;
 /** Memory registered in a domain, and the keys to it. */
 typedef struct mrz_region mrz_region;
+/** A key for peers that is led to parts of regions, and to others later. */
+typedef struct mrz_movable_key mrz_movable_key;
 /** Regions of a domain on demand, kept while there is room. */
 typedef struct mrz_cache mrz_cache;
 /** Hugepages as a DPDK heap, placed for the fewest translation entries. */
@@ -108,8 +110,9 @@ struct mrz_domain_counts {
     uint64_t tables_waiting;          /**< Old ones that a reader may still be searching. */
     uint64_t bytes_waiting;           /**< Theirs. */
     uint64_t readers;
-    uint64_t hidden; /**< Regions that readers find no more, since some of their memory went. */
-    uint64_t shut;   /**< 1 while memory may be gone, so that readers find in slots only; else 0. */
+    uint64_t hidden;       /**< Regions that readers find no more, since some of their memory went. */
+    uint64_t shut;         /**< 1 while memory may be gone, so that readers find in slots only; else 0. */
+    uint64_t movable_keys; /**< Not among the keys of regions. */
 };
 
 /**
@@ -285,6 +288,53 @@ MRZ_API int mrz_remote_region_pack(const struct mrz_remote_region* remote, void*
  * \return 0; -EBADMSG (damaged, or none, or of a version that this library does not know).
  */
 MRZ_API int mrz_remote_region_unpack(const void* bytes, size_t size, struct mrz_remote_region* remote);
+
+/* ---- Movable keys ---------------------------------------------------------------------------------------------- */
+
+struct mrz_movable_key_options {
+    size_t struct_size; /**< sizeof(struct mrz_movable_key_options). */
+    uint32_t access;    /**< What peers may do: remote rights of enum mrz_access, combined. 0: to read. */
+    uint32_t entries;   /**< Parts of at most 2 GiB that it can lead to at once, 48 at most on mlx5. 0: 4. */
+};
+
+/** A part of a region. Does not grow. */
+struct mrz_region_part {
+    const mrz_region* region;
+    const void* address; /**< Within the region's memory. NULL, with a length of 0: all of it. */
+    uint64_t length;     /**< Bytes. */
+};
+
+/**
+ * Makes a key that leads nowhere yet, in a domain, which cannot be closed before the key is destroyed.
+ * \param options NULL: as all zero.
+ * \param out to be given to mrz_movable_key_destroy().
+ * \return 0; -ENOTSUP (the device's driver has no such keys; or a child of fork()); -EINVAL (rights that are not
+ * remote); -E2BIG (more entries than a key may have; or options of a newer library); -EBADF (a closed domain);
+ * -ENOMEM (the device has no more keys).
+ */
+MRZ_API int mrz_movable_key_create(const mrz_domain* domain, const struct mrz_movable_key_options* options,
+                                   mrz_movable_key** out);
+
+/**
+ * Makes the key lead to \p count parts, one after the other, and to nothing else. Neither pins nor registers. When it
+ * returns no operation reaches by the key what it led to before, and what peers were given before is refused. The
+ * regions need no remote rights; local write, where peers may write. When one of them ends the key leads nowhere.
+ * \param remote receives what a peer is to be given: its iova is the address of the first part.
+ * \return 0; and where nothing has changed: -EINVAL (no parts, an empty one, or one that is not within its region; a
+ * region of another domain); -EACCES (rights that the region does not have); -E2BIG (more than the key has entries);
+ * -ENOTSUP (a child of fork()). On another failure the device refused, and the key leads nowhere.
+ */
+MRZ_API int mrz_movable_key_lead_to(mrz_movable_key* key, const struct mrz_region_part* parts, size_t count,
+                                    struct mrz_remote_region* remote);
+
+/** When it returns no operation reaches anything by the key. \return 0; -ENOTSUP (in a child of fork()). */
+MRZ_API int mrz_movable_key_lead_nowhere(mrz_movable_key* key);
+
+/** Fills in what a peer is to be given. \return 0; -ENOENT (it leads nowhere); -ENOTSUP (in a child of fork()). */
+MRZ_API int mrz_movable_key_remote(const mrz_movable_key* key, struct mrz_remote_region* remote);
+
+/** No operation reaches anything by the key afterwards. */
+MRZ_API void mrz_movable_key_destroy(mrz_movable_key* key);
 
 /* ---- Readers --------------------------------------------------------------------------------------------------- */
 
