@@ -5,6 +5,7 @@
 #include "variant.hpp"
 
 #include <cerrno>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -58,7 +59,7 @@ class Mlx5MovableKey final : public MovableRKey {
         try {
             requester_->free(value_);
             leads_ = false;
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             log(Severity::warning,
                 "mlx5: a movable key is made anew, since it could not be changed: " + std::string{error.what()});
             forget();

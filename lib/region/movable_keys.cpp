@@ -31,8 +31,14 @@ RemoteRegion MovableKeys::lead_to(Entry& entry, RemoteRegion remote, std::span<c
     for (const RegisteredMemory* const memory : memories)
         leads.push_back(noted.emplace(memory, &entry));
     const std::scoped_lock guard{mutex_};
+    try {
+        remote.rkey = entry.key->lead_to(remote.iova, parts);
+    } catch (...) {
+        entry.key->lead_nowhere();
+        forget(entry);
+        throw;
+    }
     forget(entry);
-    remote.rkey = entry.key->lead_to(remote.iova, parts);
     leading_.merge(noted); // nodes change hands, and iterators stay
     entry.leads = std::move(leads);
     remote.generation = next_generation();

@@ -58,6 +58,24 @@ TEST_F(OutOfMemory, MakingACacheGivesEnomem)
     EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
 }
 
+TEST_F(OutOfMemory, LeadingAMovableKeyGivesEnomem)
+{
+    mrz_region* region = nullptr;
+    ASSERT_EQ(mrz_region_register(domain(), memory(), memory_size, MRZ_ACCESS_LOCAL_WRITE, nullptr, &region), 0)
+        << mrz_last_error();
+    mrz_movable_key* key = nullptr;
+    fail_each_allocation([&] { return mrz_movable_key_create(domain(), nullptr, &key); });
+    const mrz_region_part part{region, nullptr, 0};
+    mrz_remote_region remote{};
+    remote.struct_size = sizeof remote;
+    fail_each_allocation([&] { return mrz_movable_key_lead_to(key, &part, 1, &remote); });
+    EXPECT_EQ(mrz_movable_key_remote(key, &remote), 0) << mrz_last_error();
+    mrz_region_destroy(region);
+    EXPECT_EQ(mrz_movable_key_remote(key, &remote), -ENOENT);
+    mrz_movable_key_destroy(key);
+    EXPECT_EQ(mrz_domain_close(domain()), 0) << mrz_last_error();
+}
+
 // Some are for what can be done without, so a call may succeed though one failed.
 TEST_F(OutOfMemory, LeasingGivesALeaseOrEnomemAndHoldsNothing)
 {

@@ -116,6 +116,7 @@ TEST_F(MovableKeyTest, ThatTheDeviceCouldNotMoveLeadsNowhere)
     };
     EXPECT_EQ(refusal([&] { static_cast<void>(key.lead_to(*region)); }).error_number(), EIO);
     EXPECT_FALSE(key.remote());
+    EXPECT_EQ(script().led_nowhere, 1) << "it may lead where it did";
     const int before = script().led_nowhere;
     region.reset();
     EXPECT_EQ(script().led_nowhere, before);

@@ -157,7 +157,7 @@ class MRZ_API MovableRKey {
 
     //! Makes it lead to \p parts, as many as it has entries at most, one after the other from \p iova on; their keys
     //! live until it leads elsewhere. When it returns no operation reaches by it what it led to before, and the rkey
-    //! before is refused. Where it throws Error it leads nowhere.
+    //! before is refused. Where it throws it leads where it did, or nowhere.
     virtual RKey lead_to(Iova iova, std::span<const KeyPart> parts) = 0;
     //! When it returns no operation reaches anything by it.
     virtual void lead_nowhere() noexcept = 0;
