@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Umems and keys from their making to their end, over a libmlx5 that is none.
+#include "memory.hpp"
+
+#include "fake_mlx5.hpp"
+#include "proposal.hpp"
+#include "support/mapping.hpp"
+#include "support/refusal.hpp"
+#include "support/require.hpp"
+
+#include <mrzone/frames.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <sys/mman.h>
+
+namespace mrz::mlx5::test {
+namespace {
+
+using mrz::test::Mapping;
+using mrz::test::refusal;
+using testing::HasSubstr;
+
+constexpr Access all_rights =
+    Access::local_write | Access::remote_read | Access::remote_write | Access::remote_atomic;
+
+class Mlx5Memory : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        MRZ_REQUIRE(frames_can_be_read(), "frames are hidden (CAP_SYS_ADMIN)");
+        const Capabilities capabilities{.max_indirection = 4, .fixed_buffer_size = true, .log_max_klm_list_size = 16};
+        facts = std::make_shared<DomainFacts>(DomainFacts{
+            .context = fake_context(), .pd = 1, .capabilities = capabilities, .limits = to_limits(capabilities, {})});
+        std::ranges::fill(memory, std::byte{1});
+    }
+    void TearDown() override
+    {
+        EXPECT_EQ(fake().umems.size(), 0U);
+        EXPECT_EQ(fake().keys.size(), 0U);
+        EXPECT_EQ(fake().wrong_order, 0U);
+        fake().fault = {};
+    }
+
+    [[nodiscard]] static RegisterRequest request_for(std::span<std::byte> part, Access access, Sharing sharing)
+    {
+        return {.address = part.data(),
+                .length = part.size(),
+                .iova = Iova{reinterpret_cast<std::uintptr_t>(part.data())},
+                .access = access,
+                .options = {.sharing = sharing}};
+    }
+    [[nodiscard]] Proposal proposal_for(const RegisterRequest& request, const Layout& layout) const
+    {
+        return propose(*facts->pinnings, request, layout, {.iova = request.iova}, facts->limits, {});
+    }
+    [[nodiscard]] std::unique_ptr<RegisteredMemory> add(std::span<std::byte> part, Access access,
+                                                        Sharing sharing = Sharing::similar) const
+    {
+        RegisterRequest request = request_for(part, access, sharing);
+        const Layout layout = read_layout(part, DmaView::frames).value();
+        const Proposal proposal = proposal_for(request, layout);
+        request.plan = &proposal.plan;
+        request.basis = proposal.basis;
+        return register_memory(facts, request);
+    }
+
+    //! Of those from now on that make something; 0: none.
+    static void refuse_call(unsigned number)
+    {
+        fake().calls = 0;
+        fake().fault = [number](Call call) {
+            return call != Call::end_of_key && fake().calls == number ? ENOMEM : 0;
+        };
+    }
+
+    const Mapping mapping{256_KiB};
+    const std::span<std::byte> memory = mapping.bytes();
+    std::shared_ptr<DomainFacts> facts;
+};
+
+TEST_F(Mlx5Memory, IsPinnedUntilTheLastRegionOverItEnds)
+{
+    // One umem, whatever the frames are.
+    const std::span<std::byte> page = memory.first(4096);
+    auto first = add(page, Access::local_read);
+    auto second = add(page, all_rights);
+    EXPECT_EQ(fake().umems.size(), 1U);
+    EXPECT_EQ(fake().keys.size(), 3U);
+    first.reset();
+    EXPECT_EQ(fake().umems.size(), 1U);
+    second.reset();
+    EXPECT_EQ(fake().umems.size(), 0U);
+    // And whoever comes then pins it anew.
+    const auto third = add(page, Access::local_read);
+    EXPECT_EQ(fake().umems.size(), 1U);
+}
+
+//! Two umems, two keys over them, and two over these.
+TEST_F(Mlx5Memory, LeavesNothingWhereverRegisteringFails)
+{
+    const Layout layout = read_layout(memory, DmaView::frames).value();
+    const std::array pieces{UmemPiece{.offset = 0, .length = 64_KiB},
+                            UmemPiece{.offset = 64_KiB, .length = memory.size() - 64_KiB}};
+    RegisterRequest request = request_for(memory, all_rights, Sharing::similar);
+    const std::optional<Plan> plan = plan_over(pieces, layout, request.iova, {}, facts->limits);
+    ASSERT_TRUE(plan && plan->indirect);
+    request.plan = &*plan;
+    constexpr unsigned calls = 6;
+    for (unsigned failing = 1; failing <= calls; ++failing) {
+        SCOPED_TRACE(failing);
+        refuse_call(failing);
+        const Error error = refusal([&] { static_cast<void>(register_memory(facts, request)); });
+        EXPECT_EQ(error.error_number(), ENOMEM) << error.what();
+        EXPECT_EQ(fake().umems.size(), 0U);
+        EXPECT_EQ(fake().keys.size(), 0U);
+        EXPECT_FALSE(proposal_for(request, layout).basis) << "of what is not pinned";
+    }
+    refuse_call(0);
+    const auto registered = register_memory(facts, request);
+    EXPECT_EQ(fake().calls, calls);
+    EXPECT_EQ(fake().umems.size(), 2U);
+    // Over what these have pinned no umem is made, and if that fails all of it stays.
+    const Proposal shared = proposal_for(request, layout);
+    ASSERT_TRUE(shared.basis);
+    refuse_call(3);
+    request.plan = &shared.plan;
+    request.basis = shared.basis;
+    static_cast<void>(refusal([&] { static_cast<void>(register_memory(facts, request)); }));
+    EXPECT_EQ(fake().umems.size(), 2U);
+    EXPECT_EQ(fake().keys.size(), 4U);
+}
+
+TEST_F(Mlx5Memory, IsNotSharedOnceOtherMemoryIsThere)
+{
+    const std::span<std::byte> page = memory.first(4096);
+    const auto before = add(page, all_rights);
+    // The fake pins nothing, so another mapping keeps the old frame from being taken again.
+    ASSERT_NE(
+        ::mremap(page.data(), page.size(), page.size(), MREMAP_MAYMOVE | MREMAP_FIXED, memory.last(4096).data()),
+        MAP_FAILED);
+    ASSERT_EQ(
+        ::mmap(page.data(), page.size(), PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+        page.data());
+    page.front() = std::byte{2};
+    const auto after = add(page, all_rights);
+    EXPECT_EQ(fake().umems.size(), 2U);
+}
+
+TEST_F(Mlx5Memory, IsSharedByThreadsThatComeAndGo)
+{
+    const auto work = [this](unsigned seed) {
+        std::optional<std::unique_ptr<RegisteredMemory>> held;
+        for (unsigned i = 0; i < 400; ++i) {
+            const std::size_t begin = (seed + i) % 4 * 4096;
+            held = add(memory.subspan(begin, 4096 * (1 + i % 3)), i % 2 == 0 ? all_rights : Access::local_read);
+            if (i % 3 == 0)
+                held.reset();
+            else if (i % 2 == 0)
+                (*held)->reissue();
+        }
+    };
+    std::vector<std::jthread> threads;
+    for (unsigned seed = 0; seed < 4; ++seed)
+        threads.emplace_back(work, seed);
+}
+
+} // namespace
+} // namespace mrz::mlx5::test
