@@ -267,7 +267,8 @@ MRZ_API int mrz_region_remote(const mrz_region* region, struct mrz_remote_region
  * memory by the old one. Excludes what asks for the rkey meanwhile.
  * \param remote receives what peers are to be given now.
  * \return 0; -EACCES (no right of the region is remote); -ENOTSUP (the driver does not choose keys: there only
- * mrz_region_destroy() takes one back). On failure nothing has changed.
+ * mrz_region_destroy() takes one back; or in a child of fork()); and whatever the device says. On failure nothing has
+ * changed.
  */
 MRZ_API int mrz_region_reissue(mrz_region* region, struct mrz_remote_region* remote);
 
