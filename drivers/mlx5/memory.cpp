@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -138,11 +139,16 @@ class Mlx5Memory final : public RegisteredMemory {
         std::optional<std::uint8_t> but;
         if (remote_)
             but = static_cast<std::uint8_t>(remote_->value());
-        remote_ = make_key(Rights::of_peers(request_.access), but);
+        auto next = make_key(Rights::of_peers(request_.access), but);
+        // A key that stays is not taken back, whatever its successor is.
+        if (remote_)
+            destroy(*remote_);
+        remote_ = std::move(next);
         return RKey{remote_->value()};
     }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
+        const std::scoped_lock guard{reissuing_};
         std::vector<BuiltKey> keys;
         for (const auto& key : below_)
             if (!add(keys, *key, Rights::of_key_below(request_.access)))
@@ -249,6 +255,18 @@ class Mlx5Memory final : public RegisteredMemory {
             return std::make_unique<Mkey>(domain_->context, command, variant);
         } catch (const Refusal& refusal) {
             throw failure(refusal);
+        }
+    }
+    void destroy(Mkey& key) const
+    {
+        try {
+            key.destroy();
+        } catch (const Refusal& refusal) {
+            throw Error{refusal.error,
+                        {.trouble = Trouble::internal,
+                         .what = "taking back an rkey of device " + domain_->context->name(),
+                         .limit = std::string{"the kernel, or the firmware: "} + std::strerror(refusal.error),
+                         .remedy = "look at the kernel's log (dmesg); the old key works as before"}};
         }
     }
     [[nodiscard]] Error failure(const Refusal& refusal) const

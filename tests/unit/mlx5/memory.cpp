@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -138,6 +139,22 @@ TEST_F(Mlx5Memory, LeavesNothingWhereverRegisteringFails)
     static_cast<void>(refusal([&] { static_cast<void>(register_memory(facts, request)); }));
     EXPECT_EQ(fake().umems.size(), 2U);
     EXPECT_EQ(fake().keys.size(), 4U);
+}
+
+TEST_F(Mlx5Memory, KeepsItsKeyWhereItCannotBeTakenBack)
+{
+    const auto registered = add(memory.first(4096), Access::remote_read);
+    const RKey old = registered->rkey();
+    for (const Call failing : {Call::key, Call::end_of_key}) {
+        bool failed = false; // once: then what was made in vain can go
+        fake().fault = [&](Call call) { return call == failing && !std::exchange(failed, true) ? EIO : 0; };
+        const Error error = refusal([&] { registered->reissue(); });
+        EXPECT_EQ(error.error_number(), EIO) << error.what();
+        EXPECT_EQ(registered->rkey(), old);
+        EXPECT_EQ(fake().keys.size(), 2U);
+    }
+    EXPECT_NE(registered->reissue().value & 0xff, old.value & 0xff);
+    EXPECT_EQ(fake().keys.size(), 2U);
 }
 
 TEST_F(Mlx5Memory, IsNotSharedOnceOtherMemoryIsThere)
