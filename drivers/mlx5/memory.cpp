@@ -5,6 +5,8 @@
 #include "mkey.hpp"
 #include "proposal.hpp"
 
+#include <verbs/failure.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -66,8 +68,17 @@ std::uint8_t random_variant(std::optional<std::uint8_t> but = {})
 {
     for (;;) {
         std::uint8_t byte = 0;
-        if (::getrandom(&byte, 1, 0) == 1 && byte != but)
-            return byte;
+        if (::getrandom(&byte, 1, 0) == 1) {
+            if (byte != but)
+                return byte;
+        } else if (errno != EINTR) {
+            const int error = errno;
+            throw Error{error,
+                        {.trouble = Trouble::unsupported,
+                         .what = "choosing a key at random",
+                         .limit = std::string{"getrandom: "} + std::strerror(error),
+                         .remedy = "let the process call getrandom (a seccomp filter?)"}};
+        }
     }
 }
 
@@ -197,16 +208,16 @@ class Mlx5Memory final : public RegisteredMemory {
             pieces_.push_back({pinning, key.offset, key.length});
         }
     }
-    //! Between planning and pinning pages may have been moved.
+    //! Between planning and pinning pages may have been moved. Where larger ones fit now, the planned ones do, too.
     void check_frames(const Pinning& pinning, const PlannedKey& key) const
     {
         if (!pinning.layout())
             return;
         const Plan now = make_plan(*pinning.layout(), key.iova, domain_->limits);
-        if (now.keys.front().page_shift != key.page_shift)
+        if (now.keys.front().page_shift < key.page_shift)
             refuse(*domain_, request_, Trouble::data, ESTALE,
                    "frames moved between planning and pinning: what fitted pages of " +
-                       format_size(key.page_shift.bytes()) + " fits pages of " +
+                       format_size(key.page_shift.bytes()) + " fits no larger pages than " +
                        format_size(now.keys.front().page_shift.bytes()),
                    "register again");
     }
@@ -271,6 +282,11 @@ class Mlx5Memory final : public RegisteredMemory {
     }
     [[nodiscard]] Error failure(const Refusal& refusal) const
     {
+        // A control group's limit on objects, which each key is, as each umem: the kernel says it without the
+        // firmware.
+        if (refusal.status == 0 && refusal.error == EAGAIN)
+            return verbs::registration_failure(EAGAIN, *domain_->context, request_.address, request_.length,
+                                               pinned_bytes(), grants(request_.access, Access::local_write), false);
         const ibv_device_attr& attributes = domain_->context->attributes().orig_attr;
         return explain({.what = naming(*domain_, request_),
                         .refusal = refusal,

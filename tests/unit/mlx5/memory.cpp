@@ -141,6 +141,48 @@ TEST_F(Mlx5Memory, LeavesNothingWhereverRegisteringFails)
     EXPECT_EQ(fake().keys.size(), 4U);
 }
 
+TEST_F(Mlx5Memory, ThatAControlGroupRefusesIsToldSo)
+{
+    for (const Call failing : {Call::umem, Call::key}) {
+        fake().fault = [&](Call call) { return call == failing ? EAGAIN : 0; };
+        const Error error = refusal([&] { static_cast<void>(add(memory.first(4096), all_rights)); });
+        EXPECT_EQ(error.error_number(), EAGAIN);
+        EXPECT_EQ(error.cause().trouble, Trouble::cgroup) << error.what();
+        EXPECT_THAT(error.cause().limit, HasSubstr("hca_object"));
+    }
+}
+
+//! As where pages are collapsed into a hugepage, or moved where they lie side by side, while they are pinned.
+TEST_F(Mlx5Memory, IsRegisteredAsPlannedWhereLargerPagesHaveCome)
+{
+    const Mapping room{4_MiB};
+    const auto address = reinterpret_cast<std::uintptr_t>(room.bytes().data());
+    const std::span<std::byte> large = room.bytes().subspan((2_MiB - address % 2_MiB) % 2_MiB, 2_MiB);
+    ::madvise(large.data(), large.size(), MADV_HUGEPAGE);
+    std::ranges::fill(large, std::byte{1});
+    const Layout layout = read_layout(large, DmaView::frames).value();
+    MRZ_REQUIRE(layout.extents().size() == 1, "no transparent hugepage is to be had");
+    Limits small = facts->limits;
+    small.max_page_shift = PageShift{12};
+    RegisterRequest request = request_for(large, Access::local_read, Sharing::never);
+    const Plan plan = make_plan(layout, request.iova, small);
+    request.plan = &plan;
+    const auto registered = register_memory(facts, request);
+    ASSERT_EQ(fake().umems.size(), 1U);
+    EXPECT_EQ((*fake().umems.begin())->page_sizes, 4096U);
+    // But not where there are smaller ones.
+    const Plan too_large = make_plan(layout, request.iova, facts->limits);
+    ASSERT_EQ(too_large.keys.front().page_shift, PageShift{21});
+    ASSERT_EQ(::madvise(large.data(), large.size(), MADV_DONTNEED), 0);
+    ::madvise(large.data(), large.size(), MADV_NOHUGEPAGE);
+    for (std::size_t at = large.size(); at > 0; at -= 4096)
+        large[at - 1] = std::byte{1};
+    request.plan = &too_large;
+    const Error error = refusal([&] { static_cast<void>(register_memory(facts, request)); });
+    EXPECT_EQ(error.error_number(), ESTALE) << error.what();
+    EXPECT_THAT(error.cause().limit, HasSubstr("what fitted pages of 2 MiB fits no larger pages than"));
+}
+
 TEST_F(Mlx5Memory, KeepsItsKeyWhereItCannotBeTakenBack)
 {
     const auto registered = add(memory.first(4096), Access::remote_read);
