@@ -131,11 +131,13 @@ std::shared_ptr<const Pinning> Pinnings::reaching_farthest(std::uintptr_t addres
     std::uintptr_t farthest = address;
     for (auto at = by_address_.upper_bound(address); at != by_address_.begin();) {
         --at;
-        if (address - at->first >= longest_)
+        // None that begins farther away reaches the address, or is short enough.
+        if (address - at->first >= std::min(longest_, wanted.longest))
             break;
-        // Whoever is just being given up is found no more.
-        auto pinning = at->second.alive.lock();
-        wanted.held.push_back(pinning);
+        // Whoever is just being given up is found no more. The place is made first: were there no memory for it, the
+        // last reference would go here.
+        wanted.held.emplace_back();
+        auto pinning = wanted.held.back() = at->second.alive.lock();
         if (!pinning || (wanted.writes && !pinning->writable()) || pinning->memory().size() > wanted.longest)
             continue;
         const std::uintptr_t end = at->first + pinning->memory().size();
