@@ -215,6 +215,35 @@ TEST_F(Mlx5Memory, IsNotSharedOnceOtherMemoryIsThere)
     EXPECT_EQ(fake().umems.size(), 2U);
 }
 
+//! All is pinned for writing, whoever asks first: that must not outlive the right to write.
+TEST_F(Mlx5Memory, IsNotSharedForWritingOnceItMayOnlyBeRead)
+{
+    const std::span<std::byte> page = memory.first(4096);
+    const auto before = add(page, Access::local_read);
+    ASSERT_EQ(::mprotect(page.data(), page.size(), PROT_READ), 0);
+    const Error error = refusal([&] { static_cast<void>(add(page, Access::local_write)); });
+    EXPECT_EQ(error.error_number(), EFAULT);
+    EXPECT_EQ(error.cause().trouble, Trouble::permission) << error.what();
+    const auto reader = add(page, Access::remote_read);
+    EXPECT_EQ(fake().umems.size(), 1U);
+    ASSERT_EQ(::mprotect(page.data(), page.size(), PROT_READ | PROT_WRITE), 0);
+    const auto writer = add(page, Access::local_write);
+    EXPECT_EQ(fake().umems.size(), 1U);
+}
+
+TEST_F(Mlx5Memory, OfTheOtherWayIsRefusedForTheReasonThatThereIs)
+{
+    RegisterRequest request = request_for(memory, Access::local_read, Sharing::similar);
+    request.options.way = Way::memory_region;
+    const Layout layout = read_layout(memory, DmaView::frames).value();
+    const Error error = refusal([&] {
+        static_cast<void>(propose(*facts->pinnings, request, layout,
+                                  {.iova = request.iova, .weights = {.mtt = ~std::uint64_t{0} / 2}}, facts->limits,
+                                  {}));
+    });
+    EXPECT_THAT(error.cause().limit, HasSubstr("weights")) << error.what();
+}
+
 TEST_F(Mlx5Memory, IsSharedByThreadsThatComeAndGo)
 {
     const auto work = [this](unsigned seed) {
