@@ -6,6 +6,7 @@
 #include "proposal.hpp"
 
 #include <verbs/failure.hpp>
+#include <verbs/memory.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,8 +24,6 @@ namespace mrz::mlx5 {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::uint64_t page = 4096; // what the kernel counts in
 
 std::string naming(const DomainFacts& domain, const RegisterRequest& request)
 {
@@ -180,8 +179,7 @@ class Mlx5Memory final : public RegisteredMemory {
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override
     {
-        const std::uint64_t before = reinterpret_cast<std::uintptr_t>(request_.address) % page;
-        return (before + request_.length + page - 1) / page * page;
+        return verbs::pinned_bytes(request_.address, request_.length);
     }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return phases_; }
     [[nodiscard]] std::optional<Ordering> ordering() const noexcept override
@@ -286,7 +284,7 @@ class Mlx5Memory final : public RegisteredMemory {
         // firmware.
         if (refusal.status == 0 && refusal.error == EAGAIN)
             return verbs::registration_failure(EAGAIN, *domain_->context, request_.address, request_.length,
-                                               pinned_bytes(), grants(request_.access, Access::local_write), false);
+                                               grants(request_.access, Access::local_write), false);
         const ibv_device_attr& attributes = domain_->context->attributes().orig_attr;
         return explain({.what = naming(*domain_, request_),
                         .refusal = refusal,

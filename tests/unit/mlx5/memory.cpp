@@ -5,6 +5,7 @@
 
 #include "fake_mlx5.hpp"
 #include "proposal.hpp"
+#include "support/in_child.hpp"
 #include "support/mapping.hpp"
 #include "support/refusal.hpp"
 #include "support/require.hpp"
@@ -62,7 +63,8 @@ class Mlx5Memory : public testing::Test {
     }
     [[nodiscard]] Proposal proposal_for(const RegisterRequest& request, const Layout& layout) const
     {
-        return propose(*facts->pinnings, request, layout, {.iova = request.iova}, facts->limits, {});
+        return propose(*facts->pinnings, request, layout, {.iova = request.iova, .indirect = indirect}, facts->limits,
+                       {});
     }
     [[nodiscard]] std::unique_ptr<RegisteredMemory> add(std::span<std::byte> part, Access access,
                                                         Sharing sharing = Sharing::similar) const
@@ -87,6 +89,7 @@ class Mlx5Memory : public testing::Test {
     const Mapping mapping{256_KiB};
     const std::span<std::byte> memory = mapping.bytes();
     std::shared_ptr<DomainFacts> facts;
+    bool indirect = true; //!< Whether plans may have keys over others, and so several umems.
 };
 
 TEST_F(Mlx5Memory, IsPinnedUntilTheLastRegionOverItEnds)
@@ -104,6 +107,42 @@ TEST_F(Mlx5Memory, IsPinnedUntilTheLastRegionOverItEnds)
     // And whoever comes then pins it anew.
     const auto third = add(page, Access::local_read);
     EXPECT_EQ(fake().umems.size(), 1U);
+}
+
+TEST_F(Mlx5Memory, IsSharedWhereThatKeepsNotMuchMorePinned)
+{
+    indirect = false;
+    const std::span<std::byte> pages = memory.first(64_KiB);
+    const auto whole = add(pages, Access::local_write);
+    ASSERT_EQ(fake().umems.size(), 1U);
+    const auto umems_of = [&](std::span<std::byte> part, Sharing sharing) {
+        const auto registered = add(part, Access::local_write, sharing);
+        return fake().umems.size();
+    };
+    // The longer one begins before others that are nearer, and too short.
+    const auto near = add(pages.subspan(60_KiB - 8, 16), Access::local_write, Sharing::similar);
+    ASSERT_EQ(fake().umems.size(), 2U);
+    for (const std::span<std::byte> part : {pages.first(32_KiB), pages.last(32_KiB), pages.subspan(5, 32_KiB)})
+        EXPECT_EQ(umems_of(part, Sharing::similar), 2U);
+    for (const std::span<std::byte> part : {pages.first(32_KiB - 1), pages.last(32_KiB - 1), pages.first(1)}) {
+        EXPECT_EQ(umems_of(part, Sharing::similar), 3U);
+        EXPECT_EQ(umems_of(part, Sharing::always), 2U);
+    }
+    EXPECT_EQ(umems_of(pages, Sharing::never), 3U);
+    EXPECT_EQ(umems_of(memory.first(64_KiB + 1), Sharing::always), 3U) << "a byte of it is not pinned";
+}
+
+TEST_F(Mlx5Memory, InAChildOfForkIsLeftAlone)
+{
+    auto first = add(memory.first(4096), all_rights);
+    auto second = add(memory.first(4096), Access::local_read);
+    mrz::test::in_child([&] {
+        first.reset();
+        second.reset();
+        facts.reset();
+        EXPECT_EQ(fake().umems.size(), 1U);
+        EXPECT_EQ(fake().keys.size(), 3U);
+    });
 }
 
 //! Two umems, two keys over them, and two over these.
