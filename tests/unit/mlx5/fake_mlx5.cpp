@@ -6,11 +6,14 @@
 
 #include <mrzone/host.hpp>
 
+#include <gtest/gtest.h>
 #include <infiniband/mlx5dv.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 
 struct mlx5dv_devx_obj {
     mrz::mlx5::test::FakeKey key;
@@ -20,18 +23,43 @@ namespace mrz::mlx5::test {
 namespace {
 
 namespace in = layouts::create_mkey_in;
+namespace mkc = layouts::mkc;
 
 struct Umem final : mlx5dv_devx_umem {
     FakeUmem shown;
 };
 
 constexpr std::uint64_t mode_mtt = 1;
+constexpr std::uint64_t mode_ksm = 3;
 
 template <class Of>
 const Of* find(const std::set<const Of*>& all, std::uint32_t Of::*number, std::uint64_t wanted)
 {
     const auto at = std::ranges::find_if(all, [&](const Of* one) { return one->*number == wanted; });
     return at == all.end() ? nullptr : *at;
+}
+
+//! \p shift is of KSM entries, which lie at multiples of their length.
+std::byte* reach_below(std::span<const std::byte> list, std::uint64_t start, std::uint64_t iova,
+                       std::optional<std::uint64_t> shift)
+{
+    const auto get = [&](std::uint64_t entry, layouts::Field field) {
+        return layouts::get(list.subspan(entry * layouts::klm::bytes, layouts::klm::bytes), field);
+    };
+    const auto go_on = [&](std::uint64_t entry, std::uint64_t offset) {
+        return reach(static_cast<std::uint32_t>(get(entry, layouts::klm::key)),
+                     get(entry, layouts::klm::va) + offset);
+    };
+    if (shift)
+        return go_on((iova >> *shift) - (start >> *shift), iova % (std::uint64_t{1} << *shift));
+    std::uint64_t left = iova - start;
+    for (std::uint64_t entry = 0; entry * layouts::klm::bytes < list.size(); ++entry) {
+        const std::uint64_t length = get(entry, layouts::klm::bcount);
+        if (left < length)
+            return go_on(entry, left);
+        left -= length;
+    }
+    return nullptr;
 }
 
 bool is_writable(std::span<const std::byte> memory)
@@ -52,11 +80,10 @@ int read_below(FakeKey& key)
 {
     const std::span<const std::byte> command{key.command};
     const auto context = layouts::part(command, in::memory_key_mkey_entry);
-    if (layouts::get(context, layouts::mkc::access_mode_1_0) == mode_mtt) {
+    if (layouts::get(context, mkc::access_mode_1_0) == mode_mtt) {
         const FakeUmem* const umem = find(fake().umems, &FakeUmem::number, layouts::get(command, in::mkey_umem_id));
-        const std::uint64_t end =
-            layouts::get(command, in::mkey_umem_offset) + layouts::get(context, layouts::mkc::len);
-        const bool writes = layouts::is_set(context, layouts::mkc::lw) || layouts::is_set(context, layouts::mkc::rw);
+        const std::uint64_t end = layouts::get(command, in::mkey_umem_offset) + layouts::get(context, mkc::len);
+        const bool writes = layouts::is_set(context, mkc::lw) || layouts::is_set(context, mkc::rw);
         if (umem == nullptr || end > umem->memory.size() || (writes && !umem->writable))
             return EREMOTEIO;
         key.umems.insert(umem);
@@ -99,6 +126,30 @@ Fake& fake()
 {
     static Fake the_fake;
     return the_fake;
+}
+
+std::byte* reach(std::uint32_t key, std::uint64_t iova)
+{
+    const FakeKey* const found = find(fake().keys, &FakeKey::index, key >> 8);
+    if (found == nullptr)
+        return nullptr;
+    const std::span<const std::byte> command{found->command};
+    const auto context = layouts::part(command, in::memory_key_mkey_entry);
+    const auto get = [&](layouts::Field field) { return layouts::get(context, field); };
+    const std::uint64_t start = get(mkc::start_addr);
+    if (get(mkc::mkey_7_0) != (key & 0xff) || iova < start || iova - start >= get(mkc::len))
+        return nullptr;
+    if (const std::uint64_t mode = get(mkc::access_mode_1_0); mode != mode_mtt)
+        return reach_below(layouts::part(command, in::klm_pas_mtt), start, iova,
+                           mode == mode_ksm ? std::optional{get(mkc::log_page_size)} : std::nullopt);
+    const FakeUmem& umem = **found->umems.begin();
+    const std::uint64_t page = std::bit_floor(umem.page_sizes);
+    const std::uint64_t offset = layouts::get(command, in::mkey_umem_offset);
+    const auto address = reinterpret_cast<std::uintptr_t>(umem.memory.data());
+    // Pages of more than 4 KiB begin where the umem does.
+    const std::uint64_t place = (page == 4096 ? address % page : 0) + offset;
+    EXPECT_EQ(start % page, place % page) << "the key and its umem disagree";
+    return umem.memory.data() + offset + (iova - start);
 }
 
 std::shared_ptr<verbs::Context> fake_context()

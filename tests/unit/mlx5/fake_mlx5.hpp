@@ -49,6 +49,10 @@ struct Fake {
 };
 Fake& fake();
 
+//! Where a byte in a key's space is, as a device finds it by the commands that made the key, those below it and the
+//! umem; null where no byte is. Fails the test where a device would refuse the key.
+std::byte* reach(std::uint32_t key, std::uint64_t iova);
+
 //! A device's context, as far as memory goes.
 std::shared_ptr<verbs::Context> fake_context();
 

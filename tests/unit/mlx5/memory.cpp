@@ -18,7 +18,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -281,6 +283,64 @@ TEST_F(Mlx5Memory, OfTheOtherWayIsRefusedForTheReasonThatThereIs)
                                   {}));
     });
     EXPECT_THAT(error.cause().limit, HasSubstr("weights")) << error.what();
+}
+
+//! Regions of random parts of memory, that begin and end within pages or not, at iovas of their own, alone or over
+//! what others have pinned: every byte is found, by both keys, where it is, and none besides.
+TEST_F(Mlx5Memory, IsReachedByteForByte)
+{
+    std::mt19937_64 random{9};
+    const auto below = [&](std::uint64_t bound) { return random() % bound; };
+    const Mapping large{4_MiB};
+    ::madvise(large.bytes().data(), large.bytes().size(), MADV_HUGEPAGE); // some large pages, if there are any
+    // And small ones out of order.
+    std::ranges::fill(large.bytes().last(3_MiB), std::byte{1});
+    const std::span<std::byte> small = large.bytes().first(256_KiB);
+    ::madvise(small.data(), small.size(), MADV_NOHUGEPAGE);
+    for (std::size_t page = 0; page < 64; ++page)
+        small[page * 37 % 64 * 4096] = std::byte{1};
+    std::ranges::fill(large.bytes(), std::byte{1});
+
+    std::vector<std::unique_ptr<RegisteredMemory>> held;
+    unsigned shared = 0;
+    std::map<std::optional<IndirectKind>, unsigned> kinds;
+    for (int round = 0; round < 1500; ++round) {
+        const std::span<std::byte> all = below(2) == 0 ? small : large.bytes();
+        const std::uint64_t grain = std::array{1U, 64U, 4096U, 65536U}[below(4)];
+        const std::size_t begin = below(all.size()) / grain * grain;
+        const std::size_t length =
+            std::clamp<std::size_t>((1 + below(all.size())) / grain * grain, 1, all.size() - begin);
+        const std::span<std::byte> part = all.subspan(begin, length);
+        RegisterRequest request =
+            request_for(part, all_rights, std::array{Sharing::never, Sharing::similar, Sharing::always}[below(3)]);
+        if (below(2) == 0)
+            request.iova = Iova{(below(1U << 20) << 12) + request.iova.value() % 4096};
+        const Layout layout = read_layout(part, DmaView::frames).value();
+        PlanOptions options{.iova = request.iova};
+        if (below(2) == 0)
+            options.weights = {.mtt = 4, .mkey = 1, .indirect = 1};
+        const Proposal proposal = propose(*facts->pinnings, request, layout, options, facts->limits, {});
+        request.plan = &proposal.plan;
+        request.basis = proposal.basis;
+        const auto& registered = held.emplace_back(register_memory(facts, request));
+        shared += proposal.basis ? 1 : 0;
+        ++kinds[proposal.plan.indirect ? std::optional{proposal.plan.indirect->kind} : std::nullopt];
+        for (int look = 0; look < 12; ++look) {
+            const std::size_t offset = look == 0 ? 0 : look == 1 ? length - 1 : below(length);
+            for (const std::uint32_t key : {registered->lkey().value, registered->rkey().value})
+                ASSERT_EQ(reach(key, request.iova.value() + offset), &part[offset])
+                    << "round " << round << ", " << proposal.plan.explain();
+        }
+        for (const std::uint32_t key : {registered->lkey().value, registered->rkey().value}) {
+            EXPECT_EQ(reach(key, request.iova.value() + length), nullptr);
+            EXPECT_EQ(reach(key, request.iova.value() - 1), nullptr);
+        }
+        if (held.size() > 12)
+            held.erase(held.begin() + static_cast<std::ptrdiff_t>(below(held.size())));
+    }
+    EXPECT_GT(shared, 20U);
+    EXPECT_GT(kinds[std::nullopt], 20U);
+    EXPECT_GT(kinds[IndirectKind::klm], 20U);
 }
 
 TEST_F(Mlx5Memory, IsSharedByThreadsThatComeAndGo)
