@@ -49,11 +49,18 @@ Object::Object(std::shared_ptr<verbs::Context> context, const Command& command, 
 
 Object::~Object()
 {
-    if (!context_->is_ours())
+    if (object_ == nullptr || !context_->is_ours())
         return;
     if (const int error = ::mlx5dv_devx_obj_destroy(object_); error != 0)
         log(Severity::error,
             "mlx5: an object of " + context_->name() + " could not be destroyed: " + std::strerror(error));
+}
+
+void Object::destroy()
+{
+    if (const int error = ::mlx5dv_devx_obj_destroy(object_); error != 0)
+        throw refusal(error, {});
+    object_ = nullptr;
 }
 
 std::vector<std::byte> Object::query(const Command& command, std::size_t answer) const

@@ -50,6 +50,8 @@ class Object {
     Object& operator=(const Object&) = delete;
     ~Object();
 
+    //! Ends it now, rather than with this. Throws Refusal, and then it is still there.
+    void destroy();
     //! What the firmware answered when it was made.
     [[nodiscard]] std::span<const std::byte> answer() const noexcept { return answer_; }
     //! Throws Refusal.
@@ -58,7 +60,7 @@ class Object {
   private:
     std::shared_ptr<verbs::Context> context_;
     std::vector<std::byte> answer_;
-    mlx5dv_devx_obj* object_;
+    mlx5dv_devx_obj* object_; //!< None once it was destroyed.
 };
 
 } // namespace mrz::mlx5

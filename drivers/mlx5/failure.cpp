@@ -97,7 +97,7 @@ Error explain(const KeyFacts& facts)
         return report(ENOMEM, Trouble::unsupported, facts, "the device's keys (max_mr), or the kernel's memory",
                       "deregister some regions, or free memory");
     return report(refusal.error, Trouble::internal, facts, firmware_says(refusal),
-                  "look at the kernel's log (dmesg), which has the command");
+                  "look at the kernel's log (dmesg), which has the command, or register by Way::memory_region");
 }
 
 } // namespace mrz::mlx5

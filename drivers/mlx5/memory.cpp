@@ -6,9 +6,13 @@
 #include "proposal.hpp"
 #include "variant.hpp"
 
+#include <verbs/failure.hpp>
+#include <verbs/memory.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,8 +23,6 @@ namespace mrz::mlx5 {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::uint64_t page = 4096; // what the kernel counts in
 
 std::string naming(const DomainFacts& domain, const RegisterRequest& request)
 {
@@ -127,11 +129,16 @@ class Mlx5Memory final : public RegisteredMemory {
         std::optional<std::uint8_t> but;
         if (remote_)
             but = static_cast<std::uint8_t>(remote_->value());
-        remote_ = make_key(Rights::of_peers(request_.access), but);
+        auto next = make_key(Rights::of_peers(request_.access), but);
+        // A key that stays is not taken back, whatever its successor is.
+        if (remote_)
+            destroy(*remote_);
+        remote_ = std::move(next);
         return RKey{remote_->value()};
     }
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override
     {
+        const std::scoped_lock guard{reissuing_};
         std::vector<BuiltKey> keys;
         for (const auto& key : below_)
             if (!add(keys, *key, Rights::of_key_below(request_.access)))
@@ -152,8 +159,7 @@ class Mlx5Memory final : public RegisteredMemory {
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override
     {
-        const std::uint64_t before = reinterpret_cast<std::uintptr_t>(request_.address) % page;
-        return (before + request_.length + page - 1) / page * page;
+        return verbs::pinned_bytes(request_.address, request_.length);
     }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return phases_; }
     [[nodiscard]] std::optional<Ordering> ordering() const noexcept override
@@ -180,16 +186,16 @@ class Mlx5Memory final : public RegisteredMemory {
             pieces_.push_back({pinning, key.offset, key.length});
         }
     }
-    //! Between planning and pinning pages may have been moved.
+    //! Between planning and pinning pages may have been moved. Where larger ones fit now, the planned ones do, too.
     void check_frames(const Pinning& pinning, const PlannedKey& key) const
     {
         if (!pinning.layout())
             return;
         const Plan now = make_plan(*pinning.layout(), key.iova, domain_->limits);
-        if (now.keys.front().page_shift != key.page_shift)
+        if (now.keys.front().page_shift < key.page_shift)
             refuse(*domain_, request_, Trouble::data, ESTALE,
                    "frames moved between planning and pinning: what fitted pages of " +
-                       format_size(key.page_shift.bytes()) + " fits pages of " +
+                       format_size(key.page_shift.bytes()) + " fits no larger pages than " +
                        format_size(now.keys.front().page_shift.bytes()),
                    "register again");
     }
@@ -240,8 +246,25 @@ class Mlx5Memory final : public RegisteredMemory {
             throw failure(refusal);
         }
     }
+    void destroy(Mkey& key) const
+    {
+        try {
+            key.destroy();
+        } catch (const Refusal& refusal) {
+            throw Error{refusal.error,
+                        {.trouble = Trouble::internal,
+                         .what = "taking back an rkey of device " + domain_->context->name(),
+                         .limit = std::string{"the kernel, or the firmware: "} + std::strerror(refusal.error),
+                         .remedy = "look at the kernel's log (dmesg); the old key works as before"}};
+        }
+    }
     [[nodiscard]] Error failure(const Refusal& refusal) const
     {
+        // A control group's limit on objects, which each key is, as each umem: the kernel says it without the
+        // firmware.
+        if (refusal.status == 0 && refusal.error == EAGAIN)
+            return verbs::registration_failure(EAGAIN, *domain_->context, request_.address, request_.length,
+                                               grants(request_.access, Access::local_write), false);
         const ibv_device_attr& attributes = domain_->context->attributes().orig_attr;
         return explain({.what = naming(*domain_, request_),
                         .refusal = refusal,

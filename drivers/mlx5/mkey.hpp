@@ -71,6 +71,8 @@ class Mkey {
     [[nodiscard]] std::uint32_t value() const noexcept { return value_; }
     //! Throws Refusal.
     [[nodiscard]] std::optional<MkeyInfo> query() const;
+    //! When it returns no operation reaches memory by the key any more. Throws Refusal, and then it is still there.
+    void destroy() { object_.destroy(); }
 
   private:
     Object object_;

@@ -11,16 +11,12 @@
 #include <string>
 #include <utility>
 
+#include <unistd.h>
+
 namespace mrz::mlx5 {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
-std::size_t whole_pages(std::span<std::byte> memory)
-{
-    const std::uint64_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
-    return (before + memory.size() + page - 1) / page * page;
-}
+constexpr std::uint64_t smallest_page = 4096;
 
 //! The kernel takes the largest page size that is offered and fits, so none larger than was planned is: by its rule
 //! for umems the memory's own addresses do not count, but a key over the umem has to agree with it.
@@ -30,7 +26,7 @@ mlx5dv_devx_umem* register_umem(const verbs::Context& context, const PinRequest&
     in.addr = request.memory.data();
     in.size = request.memory.size();
     in.access = writes ? IBV_ACCESS_LOCAL_WRITE : 0;
-    in.pgsz_bitmap = (request.key.page_shift.bytes() << 1) - page;
+    in.pgsz_bitmap = (request.key.page_shift.bytes() << 1) - smallest_page;
     errno = 0;
     return ::mlx5dv_devx_umem_reg_ex(context.get(), &in);
 }
@@ -48,7 +44,7 @@ Pinning::Pinning(std::shared_ptr<verbs::Context> context, const PinRequest& requ
     }
     if (umem_ == nullptr)
         throw verbs::registration_failure(errno == 0 ? EIO : errno, *context_, memory_.data(), memory_.size(),
-                                          whole_pages(memory_), request.writes, false);
+                                          request.writes, false);
     try {
         if (request.view == DmaView::frames)
             layout_ = read_layout(memory_, DmaView::frames);
@@ -74,13 +70,20 @@ std::uint32_t Pinning::umem_id() const noexcept
     return umem_->umem_id;
 }
 
+Pinnings::~Pinnings()
+{
+    // A copy that a child made by fork has may be one that another thread was about to change.
+    if (owner_ != ::getpid())
+        static_cast<void>(by_address_.release());
+}
+
 void Pinnings::add(const std::shared_ptr<Pinning>& pinning)
 {
     if (!pinning->layout())
         return;
     const auto address = reinterpret_cast<std::uintptr_t>(pinning->memory().data());
     const std::scoped_lock guard{mutex_};
-    by_address_.emplace(address, Listed{pinning.get(), pinning});
+    by_address_->emplace(address, Listed{pinning.get(), pinning});
     longest_ = std::max(longest_, pinning->memory().size());
     pinning->listed_ = shared_from_this();
 }
@@ -89,11 +92,11 @@ void Pinnings::remove(const Pinning& pinning) noexcept
 {
     const auto address = reinterpret_cast<std::uintptr_t>(pinning.memory().data());
     const std::scoped_lock guard{mutex_};
-    auto [at, end] = by_address_.equal_range(address);
+    auto [at, end] = by_address_->equal_range(address);
     at = std::find_if(at, end, [&](const auto& entry) { return entry.second.pinning == &pinning; });
     if (at != end)
-        by_address_.erase(at);
-    if (by_address_.empty())
+        by_address_->erase(at);
+    if (by_address_->empty())
         longest_ = 0;
 }
 
@@ -129,13 +132,15 @@ std::shared_ptr<const Pinning> Pinnings::reaching_farthest(std::uintptr_t addres
 {
     std::shared_ptr<const Pinning> best;
     std::uintptr_t farthest = address;
-    for (auto at = by_address_.upper_bound(address); at != by_address_.begin();) {
+    for (auto at = by_address_->upper_bound(address); at != by_address_->begin();) {
         --at;
-        if (address - at->first >= longest_)
+        // None that begins farther away reaches the address, or is short enough.
+        if (address - at->first >= std::min(longest_, wanted.longest))
             break;
-        // Whoever is just being given up is found no more.
-        auto pinning = at->second.alive.lock();
-        wanted.held.push_back(pinning);
+        // Whoever is just being given up is found no more. The place is made first: were there no memory for it, the
+        // last reference would go here.
+        wanted.held.emplace_back();
+        auto pinning = wanted.held.back() = at->second.alive.lock();
         if (!pinning || (wanted.writes && !pinning->writable()) || pinning->memory().size() > wanted.longest)
             continue;
         const std::uintptr_t end = at->first + pinning->memory().size();

@@ -17,6 +17,9 @@
 #include <span>
 #include <vector>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 struct mlx5dv_devx_umem;
 
 namespace mrz::mlx5 {
@@ -75,6 +78,11 @@ struct PinnedPiece {
 //! other memory has other frames, since the pinned ones are not free.
 class Pinnings : public std::enable_shared_from_this<Pinnings> {
   public:
+    Pinnings() = default;
+    Pinnings(const Pinnings&) = delete;
+    Pinnings& operator=(const Pinnings&) = delete;
+    ~Pinnings();
+
     //! Lets \p pinning be found, if its frames are known.
     void add(const std::shared_ptr<Pinning>& pinning);
     //! Pieces that together are all of \p memory, whose layout is \p layout now; none if some of it is not pinned, or
@@ -99,8 +107,11 @@ class Pinnings : public std::enable_shared_from_this<Pinnings> {
         const Pinning* pinning;
         std::weak_ptr<const Pinning> alive;
     };
+    using ByAddress = std::multimap<std::uintptr_t, Listed>;
+
+    const pid_t owner_ = ::getpid();
     mutable std::mutex mutex_;
-    std::multimap<std::uintptr_t, Listed> by_address_;
+    std::unique_ptr<ByAddress> by_address_ = std::make_unique<ByAddress>();
     std::size_t longest_ = 0; //!< Bytes: none that is listed is longer.
 };
 

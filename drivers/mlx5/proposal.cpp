@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "proposal.hpp"
 
+#include <mrzone/host.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <string>
@@ -48,12 +50,25 @@ std::vector<UmemPiece> umems_of(const std::vector<PinnedPiece>& pieces)
     return umems;
 }
 
-//! What ibv_reg_mr would build: nothing if it can't.
-std::optional<Plan> plan_of_memory_region(const Layout& layout, PlanOptions options, const Limits& limits)
+//! Whether this process may write all of it now, as it might when it was pinned: if not, the kernel would not pin it
+//! for a device that writes.
+bool may_be_written(const RegisterRequest& request)
+{
+    const auto mappings = host::mapped_memory(request.address, request.length);
+    return !mappings || std::ranges::all_of(*mappings, &host::MappedMemory::writable);
+}
+
+//! What ibv_reg_mr would build. Throws Error if it can't.
+Plan plan_of_memory_region(const Layout& layout, PlanOptions options, const Limits& limits)
 {
     options.indirect = false;
+    return make_optimal_plan(layout, options, limits);
+}
+
+std::optional<Plan> other_way(const Layout& layout, const PlanOptions& options, const Limits& limits)
+{
     try {
-        return make_optimal_plan(layout, options, limits);
+        return plan_of_memory_region(layout, options, limits);
     } catch (const Error&) {
         return std::nullopt;
     }
@@ -99,12 +114,8 @@ Proposal propose(const Pinnings& pinnings, const RegisterRequest& request, const
                  const PlanOptions& options, const Limits& umem, const Limits& verbs)
 {
     const Way way = request.options.way;
-    std::optional<Plan> region = plan_of_memory_region(layout, options, verbs);
-    if (way == Way::memory_region) {
-        if (!region) // says why
-            region = make_plan(layout, request.iova, verbs);
-        return {.plan = *std::move(region)};
-    }
+    if (way == Way::memory_region)
+        return {.plan = plan_of_memory_region(layout, options, verbs)};
     if (request.options.paging == Paging::on_demand)
         throw Error{EOPNOTSUPP,
                     {.trouble = Trouble::unsupported,
@@ -113,9 +124,9 @@ Proposal propose(const Pinnings& pinnings, const RegisterRequest& request, const
                      .remedy = "register it by Way::memory_region, which is ibv_reg_mr, or pinned"}};
 
     Proposal proposal;
-    auto pieces = pinnings.covering({request.address, request.length}, layout,
-                                    grants(request.access, Access::local_write), request.options.sharing);
-    if (!pieces.empty()) {
+    const bool writes = grants(request.access, Access::local_write);
+    auto pieces = pinnings.covering({request.address, request.length}, layout, writes, request.options.sharing);
+    if (!pieces.empty() && (!writes || may_be_written(request))) {
         if (auto plan = plan_over(umems_of(pieces), layout, request.iova, options, umem))
             proposal = {.plan = *std::move(plan), .basis = std::make_shared<SharedPinnings>(std::move(pieces))};
     }
@@ -124,7 +135,7 @@ Proposal propose(const Pinnings& pinnings, const RegisterRequest& request, const
         if (!proposal.basis || fresh.cost() < proposal.plan.cost())
             proposal = {.plan = std::move(fresh)};
     }
-    if (region && region->cost() < proposal.plan.cost()) {
+    if (auto region = other_way(layout, options, verbs); region && region->cost() < proposal.plan.cost()) {
         if (way == Way::fewest_entries)
             return {.plan = *std::move(region)};
         proposal.remark = "ibv_reg_mr would have " + counted(*region) + " where umems have " +

@@ -8,7 +8,8 @@
 
 namespace mrz::mlx5 {
 
-//! One that nobody can guess from other keys, since a peer is given one and may be curious. Not \p but.
+//! One that nobody can guess from other keys, since a peer is given one and may be curious. Not \p but. Throws
+//! Error (unsupported) where the process may not ask the kernel for one.
 [[nodiscard]] std::uint8_t random_variant(std::optional<std::uint8_t> but = {});
 
 } // namespace mrz::mlx5

@@ -2,6 +2,7 @@
 #include "failure.hpp"
 
 #include "context.hpp"
+#include "memory.hpp"
 #include "resources.hpp"
 
 #include <algorithm>
@@ -177,8 +178,8 @@ Error explain(const RegistrationFacts& facts)
     return Error{facts.error, cause_of(facts)};
 }
 
-Error registration_failure(int error, const Context& context, const void* address, std::size_t length,
-                           std::size_t pinned_bytes, bool writes, bool on_demand)
+Error registration_failure(int error, const Context& context, const void* address, std::size_t length, bool writes,
+                           bool on_demand)
 {
     const ibv_device_attr& attributes = context.attributes().orig_attr;
     return explain({
@@ -186,7 +187,7 @@ Error registration_failure(int error, const Context& context, const void* addres
         .device = context.name(),
         .address = reinterpret_cast<std::uintptr_t>(address),
         .length = length,
-        .pinned_bytes = pinned_bytes,
+        .pinned_bytes = pinned_bytes(address, length),
         .writes = writes,
         .on_demand = on_demand,
         .max_mr_size = attributes.max_mr_size,

@@ -39,8 +39,8 @@ struct RegistrationFacts {
 Error explain(const RegistrationFacts& facts);
 
 //! Explains the errno that registering [address, address + length) ended with, now that it has.
-Error registration_failure(int error, const Context& context, const void* address, std::size_t length,
-                           std::size_t pinned_bytes, bool writes, bool on_demand);
+Error registration_failure(int error, const Context& context, const void* address, std::size_t length, bool writes,
+                           bool on_demand);
 
 //! Explains why a device cannot be opened; \p node is its file's name under /dev/infiniband.
 Error open_failure(int error, std::string_view device, std::string_view node);

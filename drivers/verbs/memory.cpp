@@ -16,9 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What the kernel counts in (drivers/infiniband/core/umem.c), hugepages included.
-constexpr std::uint64_t page = 4096;
-
 [[noreturn]] void refuse(Trouble trouble, int error, const Context& context, const RegisterRequest& request,
                          std::string limit, std::string remedy)
 {
@@ -58,12 +55,6 @@ void check(const Context& context, const RegisterRequest& request)
                "ask for the best ordering, or strict");
 }
 
-std::size_t whole_pages(const RegisterRequest& request)
-{
-    const std::uint64_t before = reinterpret_cast<std::uintptr_t>(request.address) % page;
-    return (before + request.length + page - 1) / page * page;
-}
-
 class VerbsMemory final : public RegisteredMemory {
   public:
     VerbsMemory(std::shared_ptr<Pd> pd, const RegisterRequest& request) : pd_{std::move(pd)}
@@ -71,7 +62,7 @@ class VerbsMemory final : public RegisteredMemory {
         const Context& context = *pd_->context();
         check(context, request);
         const bool on_demand = request.options.paging == Paging::on_demand;
-        pinned_bytes_ = on_demand ? 0 : whole_pages(request);
+        pinned_bytes_ = on_demand ? 0 : verbs::pinned_bytes(request.address, request.length);
         const unsigned access =
             to_verbs(request.access, request.options, !is_software(context.attributes().orig_attr));
         const auto begin = Clock::now();
@@ -79,7 +70,7 @@ class VerbsMemory final : public RegisteredMemory {
         region_ = ::ibv_reg_mr_iova2(pd_->get(), request.address, request.length, request.iova.value(), access);
         if (region_ == nullptr)
             throw registration_failure(errno == 0 ? EIO : errno, context, request.address, request.length,
-                                       whole_pages(request), grants(request.access, Access::local_write), on_demand);
+                                       grants(request.access, Access::local_write), on_demand);
         phases_.pin = Clock::now() - begin;
     }
     VerbsMemory(const VerbsMemory&) = delete;
@@ -109,6 +100,12 @@ class VerbsMemory final : public RegisteredMemory {
 };
 
 } // namespace
+
+std::size_t pinned_bytes(const void* address, std::size_t length) noexcept
+{
+    constexpr std::size_t page = 4096;
+    return (reinterpret_cast<std::uintptr_t>(address) % page + length + page - 1) / page * page;
+}
 
 std::unique_ptr<RegisteredMemory> register_memory(const std::shared_ptr<Pd>& pd, const RegisterRequest& request)
 {

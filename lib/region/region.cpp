@@ -260,6 +260,7 @@ RemoteRegion Region::remote() const
 RemoteRegion Region::reissue()
 {
     require_remote_right(access(), "issuing another rkey");
+    state_->tenant.state()->require_ours("issuing another rkey");
     static_cast<void>(state_->registered->reissue());
     state_->generation = next_generation();
     return remote();

@@ -149,7 +149,8 @@ TEST_F(DomainTest, ClosingNamesAFewOfMany)
 TEST_F(DomainTest, InAChildOfForkIsOfNoUseButCopiesMayBeDestroyed)
 {
     Domain domain = Domain::open("soft");
-    std::optional<Region> region = domain.register_memory(memory);
+    std::optional<Region> region = domain.register_memory(memory, Access::remote_read);
+    const RKey rkey = region->rkey();
     std::unique_ptr<QueuePair> queue_pair = domain.create_queue_pair();
     in_child([&] {
         alarm(30); // SIGALRM ends what hangs
@@ -166,6 +167,9 @@ TEST_F(DomainTest, InAChildOfForkIsOfNoUseButCopiesMayBeDestroyed)
         refused([&] { static_cast<void>(domain.register_memory(memory)); });
         refused([&] { static_cast<void>(domain.create_queue_pair()); });
         refused([&] { domain.close(); });
+        // Of two keys the parent would know but one, and could never take the other back.
+        refused([&] { static_cast<void>(region->reissue()); });
+        EXPECT_EQ(region->rkey(), rkey);
         EXPECT_EQ(domain.name(), "soft");
         region.reset();
         queue_pair.reset();

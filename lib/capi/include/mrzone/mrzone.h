@@ -149,7 +149,10 @@ MRZ_API int mrz_domain_reason(const mrz_domain* domain, char* text, size_t size)
 /** \return the device's NUMA node; -ENODATA if it has none, as one of software. */
 MRZ_API int mrz_domain_numa_node(const mrz_domain* domain);
 
-/** \return whether registering memory twice pins it, and is charged, twice: 1 or 0. */
+/**
+ * \return whether registering memory twice always pins it, and is charged, twice: 1, or 0 where regions may share
+ * what is pinned (MRZ_WAY_PINNED_ONCE).
+ */
 MRZ_API int mrz_domain_pins_again(const mrz_domain* domain);
 
 /** Fills in the counters. \return 0; -ENOTSUP if the device cannot tell: only one of software can. */
@@ -183,9 +186,10 @@ enum mrz_ordering {
 
 /** Which way to register memory, where a device has several: mlx5 has umems and ibv_reg_mr. */
 enum mrz_way {
-    MRZ_WAY_PINNED_ONCE = 0, /**< The driver's own: memory that several regions cover is pinned once. */
-    MRZ_WAY_FEWEST_ENTRIES,  /**< Whichever costs less in the device's tables. */
-    MRZ_WAY_MEMORY_REGION,   /**< That of ibv_reg_mr, as any program registers. Pages on demand need it. */
+    /** The driver's own: memory that several regions of similar length cover is pinned once, until the last ends. */
+    MRZ_WAY_PINNED_ONCE = 0,
+    MRZ_WAY_FEWEST_ENTRIES, /**< Whichever costs less in the device's tables. */
+    MRZ_WAY_MEMORY_REGION,  /**< That of ibv_reg_mr, as any program registers. Pages on demand need it. */
 };
 
 struct mrz_region_options {
@@ -244,7 +248,10 @@ MRZ_API uint64_t mrz_region_iova(const mrz_region* region);
  */
 MRZ_API int mrz_region_explain(const mrz_region* region, char* text, size_t size);
 
-/** Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned. */
+/**
+ * Deregisters: afterwards no operation reaches the memory by these keys, and it is not pinned, unless by another
+ * region over the same pages that what is pinned is shared with (MRZ_WAY_PINNED_ONCE).
+ */
 MRZ_API void mrz_region_destroy(mrz_region* region);
 
 /** What a peer is given to reach a region. It grants as much as the region, for as long as that lives. */
@@ -270,7 +277,8 @@ MRZ_API int mrz_region_remote(const mrz_region* region, struct mrz_remote_region
  * memory by the old one. Excludes what asks for the rkey meanwhile.
  * \param remote receives what peers are to be given now.
  * \return 0; -EACCES (no right of the region is remote); -ENOTSUP (the driver does not choose keys: there only
- * mrz_region_destroy() takes one back). On failure nothing has changed.
+ * mrz_region_destroy() takes one back; or in a child of fork()); and whatever the device says. On failure nothing has
+ * changed.
  */
 MRZ_API int mrz_region_reissue(mrz_region* region, struct mrz_remote_region* remote);
 

@@ -118,7 +118,8 @@ class MRZ_API RegisteredMemory {
     RegisteredMemory() = default;
     RegisteredMemory(const RegisteredMemory&) = delete;
     RegisteredMemory& operator=(const RegisteredMemory&) = delete;
-    //! Deregisters: when it returns no operation reaches the memory by these keys any more, and it is not pinned.
+    //! Deregisters: when it returns no operation reaches the memory by these keys any more, and it is not pinned,
+    //! unless it shares what is pinned (Sharing).
     virtual ~RegisteredMemory();
 
     [[nodiscard]] virtual LKey lkey() const noexcept = 0;
@@ -135,7 +136,8 @@ class MRZ_API RegisteredMemory {
     [[nodiscard]] virtual std::optional<Ordering> ordering() const noexcept;
     //! Makes another rkey to the same memory with the same rights. When it returns no operation reaches the memory by
     //! the old one any more, and the two differ at least in their variant byte; lkey and pinning stay. Throws Error:
-    //! unsupported (ENOTSUP) where the driver does not choose keys: then only deregistering takes one back.
+    //! unsupported (ENOTSUP) where the driver does not choose keys: then only deregistering takes one back; and what
+    //! the device says. The old key stays then.
     virtual RKey reissue();
 };
 
@@ -407,7 +409,8 @@ class MRZ_API Device {
     [[nodiscard]] virtual Limits limits() const = 0;
     //! What a layout to plan from is made of. Does not change.
     [[nodiscard]] virtual DmaView dma_view() const noexcept = 0;
-    //! Whether a second region over pages that are pinned already is charged and pinned again.
+    //! Whether a second region over pages that are pinned already is always charged and pinned again. If not, it may
+    //! share what is pinned, as far as Sharing lets it.
     [[nodiscard]] virtual bool pins_again() const = 0;
     [[nodiscard]] virtual std::unique_ptr<ProtectionDomain> allocate_domain() = 0;
     [[nodiscard]] virtual std::optional<CacheCounters> cache_counters() const = 0;

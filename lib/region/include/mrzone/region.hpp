@@ -155,7 +155,8 @@ class MRZ_API Domain {
     [[nodiscard]] Limits limits() const;
     //! What plans for this device are made from.
     [[nodiscard]] DmaView dma_view() const;
-    //! Whether registering memory twice pins it, and is charged, twice.
+    //! Whether registering memory twice always pins it, and is charged, twice. If not, regions may share what is
+    //! pinned (RegisterOptions::sharing).
     [[nodiscard]] bool pins_again() const;
     //! Look-ups of the whole device's translation caches, where it can tell.
     [[nodiscard]] std::optional<CacheCounters> cache_counters() const;
@@ -234,7 +235,8 @@ class MRZ_API Region {
     [[nodiscard]] RemoteRegion remote() const;
     //! Takes back the rkey, and issues another for the same memory and rights. When it returns no operation reaches
     //! the memory by the old one. Excludes rkey() and remote(). Throws Error: unsupported (ENOTSUP) where the driver
-    //! does not choose keys: there only the region's end takes one back; invalid (EACCES) if no right is remote.
+    //! does not choose keys: there only the region's end takes one back; and in a child of fork(); invalid (EACCES)
+    //! if no right is remote; and what the device says. Then the old key stays the region's.
     RemoteRegion reissue();
     //! What was planned before pinning.
     [[nodiscard]] const Plan& plan() const noexcept;
