@@ -4,6 +4,8 @@
 #include "failure.hpp"
 #include "variant.hpp"
 
+#include <verbs/failure.hpp>
+
 #include <cerrno>
 #include <exception>
 #include <mutex>
@@ -86,6 +88,9 @@ class Mlx5MovableKey final : public MovableRKey {
     }
     [[nodiscard]] Error failure(const Refusal& refusal) const
     {
+        // A control group's limit on objects: the kernel says it without the firmware.
+        if (refusal.status == 0 && refusal.error == EAGAIN)
+            return verbs::object_failure(EAGAIN, *domain_->context, "making a movable key of");
         const ibv_device_attr& attributes = domain_->context->attributes().orig_attr;
         return explain({.what = "making a movable key of device " + domain_->context->name(),
                         .refusal = refusal,

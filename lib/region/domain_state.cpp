@@ -28,8 +28,10 @@ DomainState::~DomainState()
 {
     listed_.end();
     // A copy that a child made by fork has may be one that another thread was about to change.
-    if (!is_ours())
+    if (!is_ours()) {
         static_cast<void>(look_up_.release());
+        static_cast<void>(movable_keys_.release());
+    }
 }
 
 void DomainState::require_ours(const std::string& what) const
@@ -77,7 +79,7 @@ DomainSnapshot DomainState::snapshot(std::uint64_t number)
                        .device = device.name(),
                        .driver = std::string{device.driver()},
                        .numa_node = device.numa_node(),
-                       .movable_keys = movable_keys_.count(),
+                       .movable_keys = movable_keys_->count(),
                        .look_up = look_up_->snapshot(),
                        .device_caches = device.cache_counters()};
     const std::scoped_lock guard{mutex_};

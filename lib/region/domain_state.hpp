@@ -43,7 +43,7 @@ class DomainState {
     //! For tenants only: it is there as long as one lives.
     [[nodiscard]] ProtectionDomain& domain() noexcept { return *domain_; }
     [[nodiscard]] LookUp& look_up() noexcept { return *look_up_; }
-    [[nodiscard]] MovableKeys& movable_keys() noexcept { return movable_keys_; }
+    [[nodiscard]] MovableKeys& movable_keys() noexcept { return *movable_keys_; }
     void close();
     //! \p number is its own: who comes by that may come before the constructor's end. Throws Error (unsupported,
     //! ENOTSUP) in a child made by fork.
@@ -61,7 +61,7 @@ class DomainState {
     OpenedDevice opened_;
     std::unique_ptr<ProtectionDomain> domain_;
     std::unique_ptr<LookUp> look_up_ = std::make_unique<LookUp>();
-    MovableKeys movable_keys_;
+    std::unique_ptr<MovableKeys> movable_keys_ = std::make_unique<MovableKeys>();
     std::mutex mutex_;
     std::list<std::string> tenants_;         // a word on each
     std::array<TierSnapshot, 3> tiers_ = {}; // by Tier
