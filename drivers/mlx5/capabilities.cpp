@@ -20,7 +20,8 @@ constexpr std::uint64_t general_now = 1; // group 0, as it is set now
 Capabilities parse_capabilities(std::span<const std::byte> general) noexcept
 {
     namespace cap = layouts::cmd_hca_cap;
-    return {.max_indirection = static_cast<unsigned>(layouts::get(general, cap::max_indirection)),
+    return {.umems = layouts::get(general, cap::log_max_umem) != 0,
+            .max_indirection = static_cast<unsigned>(layouts::get(general, cap::max_indirection)),
             .fixed_buffer_size = layouts::is_set(general, cap::fixed_buffer_size),
             .log_max_klm_list_size = static_cast<unsigned>(layouts::get(general, cap::log_max_klm_list_size)),
             .requests_change_indirect_keys = !layouts::is_set(general, cap::umr_indirect_mkey_disabled),

@@ -16,6 +16,7 @@ class Context;
 namespace mrz::mlx5 {
 
 struct Capabilities {
+    bool umems = false;                         //!< Whether memory of processes can be named to the firmware.
     unsigned max_indirection = 0;               //!< Keys below keys, in levels; 0: none.
     bool fixed_buffer_size = false;             //!< Whether there are KSM keys.
     unsigned log_max_klm_list_size = 0;         //!< Entries of an indirect key.

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace mrz::mlx5 {
 namespace {
@@ -34,16 +35,25 @@ ibv_context* open_with_devx(ibv_device* device)
     return ::ibv_open_device(device); // what it lacks is told by capabilities
 }
 
+//! What this context has, or why it has no direct verbs.
+std::variant<Capabilities, std::string> look_at(const verbs::Context& context)
+{
+    try {
+        const Capabilities capabilities = query_capabilities(context);
+        if (!capabilities.umems)
+            return std::string{"the adapter has no umems"};
+        return capabilities;
+    } catch (const Refusal& refused) {
+        return std::string{"the adapter takes no commands of this context (DevX): "} + std::strerror(refused.error);
+    }
+}
+
 std::shared_ptr<Device> make(std::shared_ptr<verbs::Context> context, ibv_pd* adopted)
 {
-    Refusal refusal;
-    try {
-        return make_device(context, query_capabilities(*context), adopted);
-    } catch (const Refusal& refused) {
-        refusal = refused;
-    }
-    const std::string why = "without direct verbs, since the adapter takes no commands of this context (DevX): " +
-                            std::string{std::strerror(refusal.error)};
+    const auto found = look_at(*context);
+    if (const auto* const capabilities = std::get_if<Capabilities>(&found))
+        return make_device(context, *capabilities, adopted);
+    const std::string why = "without direct verbs, since " + std::get<std::string>(found);
     log_once(Severity::warning, "mlx5: device " + context->name() + " is used " + why +
                                     "; memory is registered by ibv_reg_mr, once for each region");
     return verbs::make_device(std::move(context), adopted, why);

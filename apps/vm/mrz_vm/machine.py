@@ -94,8 +94,9 @@ def command(guest, files, outputs, accelerator):
     line += ["-chardev", f"file,id=console,path={escaped(files.console)}", "-serial", "chardev:console"]
     if guest.iommu:
         # Interrupt remapping, without which VFIO refuses every device; addresses as long as those of programs, which
-        # DPDK wants to use as they are. It comes before the devices that it stands before.
-        line += ["-device", "intel-iommu,intremap=on,aw-bits=48"]
+        # DPDK wants to use as they are; news of each mapping, for devices of other processes. It comes before the
+        # devices that it stands before.
+        line += ["-device", "intel-iommu,intremap=on,aw-bits=48,caching-mode=on"]
     line += ports(files)
     line += share("root", "host", "/", ",readonly=on,multidevs=remap")
     for number, path in enumerate(outputs):

@@ -28,6 +28,9 @@ TEST(Mlx5Capabilities, AreReadFromTheGeneralGroup)
     EXPECT_TRUE(told.relaxed_ordering_write);
     EXPECT_FALSE(told.relaxed_ordering_read);
     EXPECT_TRUE(told.requests_change_indirect_keys);
+    EXPECT_FALSE(told.umems);
+    layouts::set(group, cap::log_max_umem, 20);
+    EXPECT_TRUE(parse_capabilities(group).umems);
     layouts::set(group, cap::umr_indirect_mkey_disabled, 1);
     EXPECT_FALSE(parse_capabilities(group).requests_change_indirect_keys);
 }
