@@ -50,6 +50,20 @@ mrz::Way checked_way(std::uint32_t way)
     }
 }
 
+mrz::Sharing checked_sharing(std::uint32_t sharing)
+{
+    switch (sharing) {
+    case MRZ_SHARING_SIMILAR:
+        return mrz::Sharing::similar;
+    case MRZ_SHARING_NEVER:
+        return mrz::Sharing::never;
+    case MRZ_SHARING_ALWAYS:
+        return mrz::Sharing::always;
+    default:
+        refuse("there is no sharing " + std::to_string(sharing), "use a value of enum mrz_sharing");
+    }
+}
+
 mrz::RegionOptions checked_options(const mrz_region_options* options)
 {
     if (options == nullptr)
@@ -58,12 +72,16 @@ mrz::RegionOptions checked_options(const mrz_region_options* options)
     // Dropped in silence, peers would be told of addresses that are none.
     if (known.has_iova == 0 && known.iova != 0)
         refuse("the region's options have an iova, but has_iova is 0", "set has_iova to 1");
+    if (known.reserved != 0)
+        refuse("the region's options have a reserved that is not 0",
+               "set the whole struct to zero before its members");
     mrz::RegionOptions region_options;
     if (known.has_iova != 0)
         region_options.iova = mrz::Iova{known.iova};
     region_options.how = {.paging = checked_paging(known.paging),
                           .ordering = checked_ordering(known.ordering),
-                          .way = checked_way(known.way)};
+                          .way = checked_way(known.way),
+                          .sharing = checked_sharing(known.sharing)};
     return region_options;
 }
 

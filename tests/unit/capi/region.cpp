@@ -167,7 +167,7 @@ TEST_F(CRegion, TheKeysSpaceBeginsWhereTheOptionsSay)
     EXPECT_THAT(mrz_last_error(), HasSubstr("has_iova"));
 }
 
-TEST_F(CRegion, PagingOrderingAndWayThatDoNotExistAreRefused)
+TEST_F(CRegion, ChoicesThatDoNotExistAreRefused)
 {
     mrz_region_options options = no_options();
     options.ordering = MRZ_ORDERING_BEST;
@@ -187,6 +187,17 @@ TEST_F(CRegion, PagingOrderingAndWayThatDoNotExistAreRefused)
     options.way = MRZ_WAY_MEMORY_REGION + 1;
     EXPECT_EQ(errno_of(0, &options), -EINVAL);
     EXPECT_THAT(mrz_last_error(), HasSubstr("way 3"));
+    options = no_options();
+    for (const std::uint32_t sharing : {MRZ_SHARING_SIMILAR, MRZ_SHARING_NEVER, MRZ_SHARING_ALWAYS}) {
+        options.sharing = sharing;
+        EXPECT_EQ(errno_of(0, &options), 0) << mrz_last_error();
+    }
+    options.sharing = MRZ_SHARING_ALWAYS + 1;
+    EXPECT_EQ(errno_of(0, &options), -EINVAL);
+    EXPECT_THAT(mrz_last_error(), HasSubstr("sharing 3"));
+    options = no_options();
+    options.reserved = 1;
+    EXPECT_EQ(errno_of(0, &options), -EINVAL);
 }
 
 TEST_F(CRegion, OptionsOfOtherVersionsAreTakenIfTheyAskForNothingUnknown)

@@ -192,6 +192,16 @@ enum mrz_way {
     MRZ_WAY_MEMORY_REGION,  /**< That of ibv_reg_mr, as any program registers. Pages on demand need it. */
 };
 
+/**
+ * Whether a region may share what is pinned with others over the same pages, where the device can. It then stays
+ * pinned, whole, until the last of them is destroyed.
+ */
+enum mrz_sharing {
+    MRZ_SHARING_SIMILAR = 0, /**< Only what is at most twice as long as the region. */
+    MRZ_SHARING_NEVER,       /**< What it pins is its own, and ends with it. */
+    MRZ_SHARING_ALWAYS,      /**< Whatever covers it: for parts of memory that is pinned for longer anyway. */
+};
+
 struct mrz_region_options {
     size_t struct_size; /**< sizeof(struct mrz_region_options). */
     uint64_t iova;      /**< Where the key's space begins; agrees with the address in the low 12 bits. */
@@ -199,6 +209,8 @@ struct mrz_region_options {
     uint32_t paging;    /**< enum mrz_paging. */
     uint32_t ordering;  /**< enum mrz_ordering. */
     uint32_t way;       /**< enum mrz_way. */
+    uint32_t sharing;   /**< enum mrz_sharing. */
+    uint32_t reserved;  /**< 0. */
 };
 
 struct mrz_region_info {
