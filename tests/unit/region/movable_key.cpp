@@ -125,6 +125,20 @@ TEST_F(MovableKeyTest, ThatTheDeviceCouldNotMoveLeadsNowhere)
     EXPECT_EQ(script().led_nowhere, before);
 }
 
+TEST_F(MovableKeyTest, GrantsAtomicsOnlyWhereWritesAreSurelyInOrder)
+{
+    const Region region = domain.register_memory(at(0, 4096), Access::local_write);
+    MovableKey atomics{domain, {.access = Access::remote_atomic}};
+    MovableKey writes{domain, {.access = Access::remote_write}};
+    for (const std::optional<Ordering> ordering : {std::optional{Ordering::relaxed}, std::optional<Ordering>{}}) {
+        script().ordering = ordering;
+        EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(region)); }).error_number(), EACCES);
+        EXPECT_NO_THROW(static_cast<void>(writes.lead_to(region)));
+    }
+    script().ordering = Ordering::strict;
+    EXPECT_NO_THROW(static_cast<void>(atomics.lead_to(region)));
+}
+
 TEST_F(MovableKeyTest, MayEndBeforeWhatItLeadsTo)
 {
     std::optional<Region> region{domain.register_memory(at(0, 4096), Access::local_write)};
