@@ -97,9 +97,11 @@ class Mlx5MovableKey final : public MovableRKey {
         try {
             if (mkey_ && leads_)
                 mkey_->destroy();
-        } catch (const Refusal&) {
+        } catch (const Refusal& refusal) {
             try {
-                requester_->free(value_);
+                if (refusal.error !=
+                    EIO) // the kernel's word for an adapter that is gone, which ends no request either
+                    requester_->free(value_);
             } catch (const std::exception& error) {
                 log(Severity::error, error.what());
             }

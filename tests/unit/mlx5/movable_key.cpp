@@ -198,6 +198,18 @@ TEST_F(Mlx5MovableKey, LeadsNowhereThoughItCannotBeEnded)
     EXPECT_EQ(reached_at_last, nullptr);
 }
 
+TEST_F(Mlx5MovableKey, AsksNothingMoreOfAnAdapterThatIsGone)
+{
+    auto key = make();
+    static_cast<void>(lead(*key, 0));
+    bool refused = false;
+    fake().fault = [&](Call call) { return call == Call::end_of_key && !std::exchange(refused, true) ? EIO : 0; };
+    key.reset();
+    fake().fault = {};
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(fake_requests().freed, 0U);
+}
+
 TEST_F(Mlx5MovableKey, LeadsNowhereWithoutMemory)
 {
     const auto key = make();
