@@ -26,6 +26,13 @@ class Mlx5MovableKey final : public MovableRKey {
         requester_->prepare();
         make();
     }
+    Mlx5MovableKey(const Mlx5MovableKey&) = delete;
+    Mlx5MovableKey& operator=(const Mlx5MovableKey&) = delete;
+    ~Mlx5MovableKey() override
+    {
+        if (domain_->context->is_ours()) // else it is the parent's
+            forget();
+    }
 
     RKey lead_to(Iova iova, std::span<const KeyPart> parts) override
     {
@@ -42,15 +49,17 @@ class Mlx5MovableKey final : public MovableRKey {
         if (!mkey_)
             make();
         filling.mkey = value_;
-        filling.variant = random_variant(static_cast<std::uint8_t>(value_));
+        filling.variant = random_variant(given_);
         try {
             requester_->fill(filling, leads_);
         } catch (...) {
+            leads_ = true; // perhaps
             forget();
             throw;
         }
         leads_ = true;
         value_ = (value_ & ~std::uint32_t{0xff}) | filling.variant;
+        given_ = filling.variant;
         return RKey{value_};
     }
     void lead_nowhere() noexcept override
@@ -62,9 +71,10 @@ class Mlx5MovableKey final : public MovableRKey {
             requester_->free(value_);
             leads_ = false;
         } catch (const std::exception& error) {
-            log(Severity::warning,
-                "mlx5: a movable key is made anew, since it could not be changed: " + std::string{error.what()});
             forget();
+            // Two lines: to make one of them takes memory, and that there is none may be why.
+            log(Severity::warning, "mlx5: a movable key is made anew, since it could not be changed:");
+            log(Severity::warning, error.what());
         }
     }
 
@@ -80,10 +90,23 @@ class Mlx5MovableKey final : public MovableRKey {
         }
         value_ = mkey_->value();
     }
-    //! Its end is a command, which needs no queue pair. The next memory gets another key.
+    //! Its end is a command, which needs no queue pair; where that is refused, at least it is to lead nowhere. The
+    //! next memory gets another key.
     void forget() noexcept
     {
-        mkey_.reset();
+        try {
+            if (mkey_ && leads_)
+                mkey_->destroy();
+        } catch (const Refusal& refusal) {
+            try {
+                if (refusal.error !=
+                    EIO) // the kernel's word for an adapter that is gone, which ends no request either
+                    requester_->free(value_);
+            } catch (const std::exception& error) {
+                log(Severity::error, error.what());
+            }
+        }
+        mkey_.reset(); // says so if it cannot be ended
         leads_ = false;
     }
     [[nodiscard]] Error failure(const Refusal& refusal) const
@@ -108,6 +131,8 @@ class Mlx5MovableKey final : public MovableRKey {
     std::mutex mutex_;
     std::optional<Mkey> mkey_; // none after a failure
     std::uint32_t value_ = 0;  // with the variant that it has now
+    //! Of the last rkey that a peer may have: whatever key comes next, perhaps of the same index, has another.
+    std::optional<std::uint8_t> given_;
     bool leads_ = false;
 };
 

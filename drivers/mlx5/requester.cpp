@@ -17,11 +17,12 @@ namespace {
 //! bytes and these.
 constexpr std::uint32_t inline_bytes = 128 + most_movable_entries * 16 - 36;
 constexpr std::uint32_t most_requests = 4; // a key that is freed and filled takes two
-//! Requests take microseconds. Only of an adapter that has gone wrong does none tell its end.
-constexpr std::chrono::seconds patience{10};
 
+//! Whoever asks for a queue pair without a builder, as is done where the first was refused, gets one all the same:
+//! requests go nowhere else.
 ibv_qp* make_queue_pair(ibv_context* context, ibv_qp_init_attr_ex* attributes)
 {
+    attributes->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     mlx5dv_qp_init_attr also{};
     also.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
     also.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
@@ -66,6 +67,18 @@ void Requester::fill(const Filling& filling, bool leads)
     run(std::span{requests}.subspan(leads ? 0 : 1), filling.mkey);
 }
 
+int Requester::wait(ibv_wc& completion) const
+{
+    const auto deadline = std::chrono::steady_clock::now() + patience_;
+    for (;;) {
+        // It is looked at once more after the time is up: what took so long may be that this thread was stopped.
+        const bool late = std::chrono::steady_clock::now() >= deadline;
+        const int count = ::ibv_poll_cq(queue_pair_->get()->send_cq, 1, &completion);
+        if (count != 0 || late)
+            return count;
+    }
+}
+
 void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey)
 {
     signal(requests.back());
@@ -79,14 +92,11 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         why = std::string{"libmlx5: "} + std::strerror(error);
     } else {
         ibv_wc completion{};
-        int count = 0;
-        const auto deadline = std::chrono::steady_clock::now() + patience;
-        while (count == 0 && std::chrono::steady_clock::now() < deadline)
-            count = ::ibv_poll_cq(plain->send_cq, 1, &completion);
+        const int count = wait(completion);
         if (count < 0)
             why = "its completion queue cannot be polled";
         else if (count == 0)
-            why = "the adapter did not tell that it was done within " + std::to_string(patience.count()) + " s";
+            why = "the adapter did not tell that it was done within " + std::to_string(patience_.count()) + " ms";
         else if (completion.status != IBV_WC_SUCCESS)
             why = std::string{"the request ended with "} + ::ibv_wc_status_str(completion.status);
     }

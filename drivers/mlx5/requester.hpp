@@ -8,6 +8,7 @@
 #include <verbs/context.hpp>
 #include <verbs/queue_pair.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,11 @@ namespace mrz::mlx5 {
 //! Serves one request after the other, and makes the queue pair when the first comes. Thread-safe.
 class Requester {
   public:
-    explicit Requester(std::shared_ptr<verbs::Pd> pd) : pd_{std::move(pd)} {}
+    //! Requests take microseconds. Only of an adapter that has gone wrong does none tell its end within \p patience.
+    explicit Requester(std::shared_ptr<verbs::Pd> pd, std::chrono::milliseconds patience = std::chrono::seconds{10})
+        : pd_{std::move(pd)}, patience_{patience}
+    {
+    }
 
     //! Makes sure that there is a queue pair. Throws Error with the cause.
     void prepare();
@@ -34,7 +39,11 @@ class Requester {
     [[nodiscard]] verbs::VerbsQueuePair& queue_pair();
     void run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey);
 
+    //! As ibv_poll_cq() of one completion.
+    [[nodiscard]] int wait(ibv_wc& completion) const;
+
     std::shared_ptr<verbs::Pd> pd_;
+    std::chrono::milliseconds patience_;
     std::mutex mutex_;
     std::unique_ptr<verbs::VerbsQueuePair> queue_pair_;
 };

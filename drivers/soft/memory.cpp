@@ -178,6 +178,7 @@ class SoftMemory final : public RegisteredMemory {
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override { return pin_.bytes(); }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return phases_; }
+    [[nodiscard]] std::optional<Ordering> ordering() const noexcept override { return Ordering::strict; }
 
   private:
     std::shared_ptr<Adapter> adapter_;

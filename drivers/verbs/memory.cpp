@@ -65,6 +65,7 @@ class VerbsMemory final : public RegisteredMemory {
         pinned_bytes_ = on_demand ? 0 : verbs::pinned_bytes(request.address, request.length);
         const unsigned access =
             to_verbs(request.access, request.options, !is_software(context.attributes().orig_attr));
+        may_relax_ = (access & IBV_ACCESS_RELAXED_ORDERING) != 0;
         const auto begin = Clock::now();
         errno = 0;
         region_ = ::ibv_reg_mr_iova2(pd_->get(), request.address, request.length, request.iova.value(), access);
@@ -91,11 +92,17 @@ class VerbsMemory final : public RegisteredMemory {
     [[nodiscard]] std::optional<std::vector<BuiltKey>> query() const override { return std::nullopt; }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override { return pinned_bytes_; }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return phases_; }
+    //! A device that cannot reorder leaves the wish alone, and does not say so.
+    [[nodiscard]] std::optional<Ordering> ordering() const noexcept override
+    {
+        return may_relax_ ? std::nullopt : std::optional{Ordering::strict};
+    }
 
   private:
     std::shared_ptr<Pd> pd_;
     ibv_mr* region_ = nullptr;
     std::size_t pinned_bytes_ = 0;
+    bool may_relax_ = false;
     RegisterPhases phases_ = {};
 };
 

@@ -71,6 +71,11 @@ void read_struct(void* known, std::size_t known_size, const void* options, std::
     std::memcpy(known, options, std::min(size, known_size));
 }
 
+void check_struct(const void* out, std::string_view name)
+{
+    static_cast<void>(checked_size(out, name));
+}
+
 void write_struct(void* out, const void* filled, std::size_t known_size, std::string_view name)
 {
     const std::size_t size = std::min(checked_size(out, name), known_size);

@@ -38,6 +38,8 @@ Options known_options(const Options* options, std::string_view name)
     return known;
 }
 
+//! Whether a struct can be filled, before what is done that it will tell of.
+void check_struct(const void* out, std::string_view name);
 //! Fills the caller's struct, which begins with its size, no further than that. struct_size stays what it is.
 void write_struct(void* out, const void* filled, std::size_t known_size, std::string_view name);
 template <class Info>

@@ -57,7 +57,7 @@ int mrz_movable_key_lead_to(mrz_movable_key* key, const mrz_region_part* parts, 
         for (const mrz_region_part& part : std::span{parts, count})
             all.push_back(checked_part(part));
         // Once the key was moved there must be somewhere to put what it is now.
-        fill(remote, mrz::RemoteRegion{});
+        check_struct(remote, "mrz_remote_region");
         fill(remote, known.lead_to(all));
         return 0;
     });

@@ -57,8 +57,8 @@ void check_rights(const Region& region, Access access)
                    to_string(region.access()),
                "register the region with local write");
     // UCX met a firmware that takes no atomics over keys below which writes may be reordered (pull request 8218).
-    if (grants(access, Access::remote_atomic) && region.ordering() == Ordering::relaxed)
-        refuse(EACCES, leading, "the key grants atomics, and the region lets the device reorder writes",
+    if (grants(access, Access::remote_atomic) && region.ordering() != Ordering::strict)
+        refuse(EACCES, leading, "the key grants atomics, and the region may let the device reorder writes",
                "register the region with strict ordering");
 }
 

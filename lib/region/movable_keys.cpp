@@ -7,12 +7,6 @@
 
 namespace mrz {
 
-void MovableKeys::add() noexcept
-{
-    const std::scoped_lock guard{mutex_};
-    ++count_;
-}
-
 void MovableKeys::remove(Entry& entry) noexcept
 {
     const std::scoped_lock guard{mutex_};
@@ -69,12 +63,6 @@ void MovableKeys::ends(const RegisteredMemory& memory) noexcept
         entry.key->lead_nowhere();
         forget(entry);
     }
-}
-
-std::size_t MovableKeys::count() const
-{
-    const std::scoped_lock guard{mutex_};
-    return count_;
 }
 
 void MovableKeys::forget(Entry& entry) noexcept

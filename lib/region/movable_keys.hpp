@@ -6,6 +6,7 @@
 #include <mrzone/device.hpp>
 #include <mrzone/region.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -29,7 +30,7 @@ class MovableKeys {
         std::vector<Leading::iterator> leads;
     };
 
-    void add() noexcept;
+    void add() noexcept { ++count_; }
     void remove(Entry& entry) noexcept;
     //! \p remote is what a peer is given, but for rkey and generation. Throws what MovableRKey::lead_to() does.
     RemoteRegion lead_to(Entry& entry, RemoteRegion remote, std::span<const KeyPart> parts,
@@ -38,14 +39,15 @@ class MovableKeys {
     [[nodiscard]] std::optional<RemoteRegion> remote(const Entry& entry) const;
     //! No key leads to \p memory afterwards.
     void ends(const RegisteredMemory& memory) noexcept;
-    [[nodiscard]] std::size_t count() const;
+    //! Waits for no device.
+    [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
   private:
     //! What is known of where it leads.
     void forget(Entry& entry) noexcept;
 
     mutable std::mutex mutex_;
-    std::size_t count_ = 0;
+    std::atomic<std::size_t> count_ = 0;
     Leading leading_;
 };
 

@@ -245,5 +245,38 @@ TEST_P(MovableKeys, AreMovedUnderTraffic)
     RecordProperty("refused", refused);
 }
 
+//! Threads make, lead and end keys, and lead one that is common to all, while the regions that these lead to end.
+TEST_P(MovableKeys, AreLedWhileWhatOthersLeadToEnds)
+{
+    constexpr unsigned threads = 4;
+    const int rounds = quirks.slow ? 25 : 300;
+    const auto work = [&](unsigned number) {
+        const auto part = far_memory.bytes().subspan(margin + number * page, page);
+        for (int round = 0; round < rounds; ++round) {
+            std::optional<Region> ends{domain.register_memory(part, Access::local_write)};
+            MovableKey own{domain};
+            const std::array parts{RegionPart{region, far(0, 8)}, RegionPart{*ends, part.first(8)}};
+            const RemoteRegion mine = own.lead_to(parts);
+            const RemoteRegion common = key->lead_to(*ends);
+            if (round % 3 == 0)
+                own = MovableKey{domain, {.entries = 1}};
+            if (round % 5 == 0)
+                key->lead_nowhere();
+            ends.reset();
+            EXPECT_FALSE(own.remote());
+            const auto now = key->remote();
+            EXPECT_FALSE(now && now->generation == common.generation);
+            EXPECT_NE(own.lead_to(region, far(0, 8)).generation, mine.generation);
+        }
+    };
+    {
+        std::vector<std::jthread> workers;
+        for (unsigned number = 0; number < threads; ++number)
+            workers.emplace_back(work, number);
+    }
+    EXPECT_EQ(domain.snapshot().movable_keys, 1U);
+    EXPECT_EQ(read(key->lead_to(region, far(0, 64))), WcStatus::success);
+}
+
 } // namespace
 } // namespace mrz::test

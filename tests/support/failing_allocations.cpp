@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "failing_allocations.hpp"
+#include "allocations.hpp"
 
 #include <cstddef>
 #include <cstdlib>
@@ -8,15 +8,19 @@
 namespace mrz::test {
 
 thread_local std::optional<unsigned> allocations_left;
+thread_local bool no_memory = false;
 
 } // namespace mrz::test
 
 namespace {
 
 using mrz::test::allocations_left;
+using mrz::test::no_memory;
 
 void* allocate(std::size_t size, std::size_t alignment)
 {
+    if (no_memory)
+        return nullptr;
     if (allocations_left && (*allocations_left)-- == 0) {
         allocations_left.reset();
         return nullptr;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! A program whose allocations fail on demand, by an operator new of its own.
+//! Calls of the C API whose allocations fail, one after the other.
 #pragma once
+
+#include "allocations.hpp"
 
 #include <mrzone/mrzone.h>
 
@@ -9,12 +11,8 @@
 
 #include <cerrno>
 #include <functional>
-#include <optional>
 
 namespace mrz::test {
-
-//! How many allocations of this thread succeed before one fails, after which all succeed again; none: all do.
-extern thread_local std::optional<unsigned> allocations_left;
 
 //! Makes a call of the C API again and again, each time with the next allocation failing, until none is left to fail
 //! and it must succeed.

@@ -45,6 +45,7 @@ class FakeMemory final : public RegisteredMemory {
     }
     [[nodiscard]] std::size_t pinned_bytes() const noexcept override { return 4096; }
     [[nodiscard]] RegisterPhases phases() const noexcept override { return {}; }
+    [[nodiscard]] std::optional<Ordering> ordering() const noexcept override { return script().ordering; }
     RKey reissue() override
     {
         if (!script().reissues)

@@ -43,6 +43,7 @@ struct Script {
     bool can_query = true;
     bool reissues = true;                   //!< Rkeys; else they are not the driver's to choose.
     std::optional<std::uint32_t> lkey = {}; //!< Of what is registered next; none: one that nothing else has.
+    std::optional<Ordering> ordering = Ordering::strict;
     DmaView view = DmaView::virtual_addresses;
     Limits limits = {};
     Count registered = {}; //!< Now.

@@ -100,7 +100,11 @@ TEST_F(CMovableKey, HasWhatItsOptionsSay)
     options.access = 0;
     const auto reads = make_key(&options);
     EXPECT_EQ(mrz_movable_key_lead_to(reads.get(), parts.data(), 1, &remote), 0) << mrz_last_error();
+    const mrz_remote_region before = remote;
     EXPECT_EQ(mrz_movable_key_lead_to(reads.get(), parts.data(), 2, &remote), -E2BIG);
+    EXPECT_EQ(remote.rkey.value, before.rkey.value) << "it leads where it did, and what peers were given stays";
+    EXPECT_EQ(remote.length, 8U);
+    EXPECT_EQ(remote.generation, before.generation);
 
     mrz_domain_counts counts{};
     counts.struct_size = sizeof counts;

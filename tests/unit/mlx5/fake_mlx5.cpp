@@ -117,6 +117,7 @@ int query_device(ibv_context* /*context*/, const ibv_query_device_ex_input* /*in
 {
     *attributes = {};
     attributes->orig_attr.max_mr = 1000;
+    attributes->orig_attr.max_qp_wr = 100;
     return 0;
 }
 
@@ -137,7 +138,8 @@ std::byte* reach(std::uint32_t key, std::uint64_t iova)
     const auto context = layouts::part(command, in::memory_key_mkey_entry);
     const auto get = [&](layouts::Field field) { return layouts::get(context, field); };
     const std::uint64_t start = get(mkc::start_addr);
-    if (get(mkc::mkey_7_0) != (key & 0xff) || iova < start || iova - start >= get(mkc::len))
+    if (layouts::is_set(context, mkc::free) || get(mkc::mkey_7_0) != (key & 0xff) || iova < start ||
+        iova - start >= get(mkc::len))
         return nullptr;
     if (const std::uint64_t mode = get(mkc::access_mode_1_0); mode != mode_mtt)
         return reach_below(layouts::part(command, in::klm_pas_mtt), start, iova,

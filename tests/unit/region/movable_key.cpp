@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -122,6 +125,20 @@ TEST_F(MovableKeyTest, ThatTheDeviceCouldNotMoveLeadsNowhere)
     EXPECT_EQ(script().led_nowhere, before);
 }
 
+TEST_F(MovableKeyTest, GrantsAtomicsOnlyWhereWritesAreSurelyInOrder)
+{
+    const Region region = domain.register_memory(at(0, 4096), Access::local_write);
+    MovableKey atomics{domain, {.access = Access::remote_atomic}};
+    MovableKey writes{domain, {.access = Access::remote_write}};
+    for (const std::optional<Ordering> ordering : {std::optional{Ordering::relaxed}, std::optional<Ordering>{}}) {
+        script().ordering = ordering;
+        EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(region)); }).error_number(), EACCES);
+        EXPECT_NO_THROW(static_cast<void>(writes.lead_to(region)));
+    }
+    script().ordering = Ordering::strict;
+    EXPECT_NO_THROW(static_cast<void>(atomics.lead_to(region)));
+}
+
 TEST_F(MovableKeyTest, MayEndBeforeWhatItLeadsTo)
 {
     std::optional<Region> region{domain.register_memory(at(0, 4096), Access::local_write)};
@@ -140,6 +157,23 @@ TEST_F(MovableKeyTest, IsRefusedWhereTheDriverHasNone)
     EXPECT_EQ(error.error_number(), ENOTSUP);
     EXPECT_EQ(error.cause().trouble, Trouble::unsupported);
     EXPECT_EQ(domain.snapshot().movable_keys, 0U);
+}
+
+//! A device that has gone wrong takes seconds, and whoever looks at the domain meanwhile would hold others up.
+TEST_F(MovableKeyTest, IsCountedWhileOneIsBeingLed)
+{
+    const Region region = domain.register_memory(at(0, 4096), Access::local_write);
+    MovableKey key{domain};
+    std::promise<void> begun;
+    std::promise<void> counted;
+    script().on_lead = [&](Iova, std::span<const KeyPart>) {
+        begun.set_value();
+        EXPECT_EQ(counted.get_future().wait_for(std::chrono::seconds{20}), std::future_status::ready);
+    };
+    std::jthread leader{[&] { key.lead_to(region); }};
+    begun.get_future().wait();
+    EXPECT_EQ(domain.snapshot().movable_keys, 1U);
+    counted.set_value();
 }
 
 TEST_F(MovableKeyTest, IsItsParentsInAChildOfFork)

@@ -339,7 +339,7 @@ MRZ_API int mrz_movable_key_create(const mrz_domain* domain, const struct mrz_mo
  * Makes the key lead to \p count parts, one after the other, and to nothing else. Neither pins nor registers. When it
  * returns no operation reaches by the key what it led to before, and what peers were given before is refused. The
  * regions need no remote rights; local write, where peers may write. When one of them ends the key leads nowhere.
- * \param remote receives what a peer is to be given: its iova is the address of the first part.
+ * \param remote receives what a peer is to be given: its iova is the address of the first part. A failure leaves it.
  * \return 0; and where nothing has changed: -EINVAL (no parts, an empty one, or one that is not within its region; a
  * region of another domain); -EACCES (rights that the region does not have); -E2BIG (more than the key has entries);
  * -ENOTSUP (a child of fork()). On another failure the device refused, and the key leads nowhere.

@@ -32,7 +32,7 @@ struct MovableKeyOptions {
 //!
 //! A region needs no remote rights for that; local write, where peers may write. When a region ends, movable keys
 //! that lead to it lead nowhere. Each time that it is made to lead somewhere it has another rkey (its variant byte
-//! differs, by chance), so that who kept an old one is refused.
+//! differs, by chance), so that who kept the one before is refused; one that is older fits once in 255 times.
 //!
 //! Lives in its domain, which cannot be closed before. Calls are thread-safe; those for keys of one domain wait for
 //! each other. In a child of fork() it may only be destroyed, which does nothing to the parent's. What was moved from

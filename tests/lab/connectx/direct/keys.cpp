@@ -406,6 +406,21 @@ TEST_F(Mlx5, TellsTheOrderingThatItObtained)
     if (!refused) {
         EXPECT_EQ(refusal([&] { static_cast<void>(atomics.lead_to(best)); }).error_number(), EACCES);
     }
+    // What ibv_reg_mr made of it nobody tells.
+    for (const Ordering wanted : {Ordering::strict, Ordering::best}) {
+        const Region region = domain.register_memory(memory, Access::local_write,
+                                                     {.how = {.ordering = wanted, .way = Way::memory_region}});
+        const bool strict = wanted == Ordering::strict;
+        EXPECT_EQ(region.ordering(), strict ? std::optional{Ordering::strict} : std::nullopt);
+        std::optional<Error> why;
+        try {
+            static_cast<void>(atomics.lead_to(region));
+        } catch (const Error& error) {
+            why = error;
+            EXPECT_EQ(error.error_number(), EACCES);
+        }
+        EXPECT_EQ(why.has_value(), !strict);
+    }
 }
 
 TEST_F(Mlx5, TakesTheWayThatCostsLessIfThatIsPreferred)

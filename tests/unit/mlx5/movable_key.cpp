@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! \file
+//! Movable keys over a libmlx5 that is none.
+#include "movable_key.hpp"
+
+#include "fake_mlx5.hpp"
+#include "fake_requests.hpp"
+#include "support/allocations.hpp"
+#include "support/mapping.hpp"
+#include "support/refusal.hpp"
+#include "support/require.hpp"
+
+#include <mrzone/frames.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+
+namespace mrz::mlx5::test {
+namespace {
+
+using mrz::test::Mapping;
+using mrz::test::refusal;
+using testing::HasSubstr;
+
+class Mlx5MovableKey : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        MRZ_REQUIRE(frames_can_be_read(), "frames are hidden (CAP_SYS_ADMIN)");
+        fake_requests() = {};
+        std::ranges::fill(memory, std::byte{1});
+        RegisterRequest request{
+            .address = memory.data(), .length = memory.size(), .iova = begin(0), .access = Access::local_write};
+        const Plan plan = make_plan(read_layout(memory, DmaView::frames).value(), request.iova, facts->limits);
+        request.plan = &plan;
+        region = register_memory(facts, request);
+    }
+    void TearDown() override
+    {
+        requester.reset();
+        region.reset();
+        EXPECT_EQ(fake_requests().queue_pairs, 0U);
+        EXPECT_EQ(fake().umems.size(), 0U);
+        EXPECT_EQ(fake().keys.size(), 0U);
+        EXPECT_EQ(fake().wrong_order, 0U);
+        fake().fault = {};
+        fake_requests() = {};
+    }
+
+    [[nodiscard]] Iova begin(std::size_t offset) const
+    {
+        return Iova{reinterpret_cast<std::uintptr_t>(memory.data()) + offset};
+    }
+    [[nodiscard]] std::unique_ptr<MovableRKey> make() const
+    {
+        return create_movable_key(facts, requester, Access::remote_read, 4);
+    }
+    RKey lead(MovableRKey& key, std::size_t offset) const
+    {
+        const KeyPart part{.lkey = region->lkey(), .iova = begin(offset), .length = 64};
+        return key.lead_to(begin(offset), {&part, 1});
+    }
+    [[nodiscard]] std::byte* reached(RKey key, std::size_t offset) const
+    {
+        return reach(key.value, begin(offset).value());
+    }
+
+    const Mapping mapping{4 * 4096};
+    const std::span<std::byte> memory = mapping.bytes();
+    const Capabilities capabilities{
+        .max_indirection = 4, .log_max_klm_list_size = 16, .requests_change_indirect_keys = true};
+    const std::shared_ptr<verbs::Pd> pd = fake_pd();
+    const std::shared_ptr<DomainFacts> facts = std::make_shared<DomainFacts>(DomainFacts{
+        .context = pd->context(), .pd = 1, .capabilities = capabilities, .limits = to_limits(capabilities, {})});
+    std::shared_ptr<Requester> requester = std::make_shared<Requester>(pd, std::chrono::milliseconds{5});
+    std::unique_ptr<RegisteredMemory> region;
+};
+
+TEST_F(Mlx5MovableKey, LeadsWhereItWasLedLast)
+{
+    const auto key = make();
+    const RKey first = lead(*key, 100);
+    EXPECT_EQ(reached(first, 100), &memory[100]);
+    EXPECT_EQ(reached(first, 163), &memory[163]);
+    EXPECT_EQ(reached(first, 164), nullptr);
+    EXPECT_EQ(reached(first, 99), nullptr);
+    const std::array parts{KeyPart{region->lkey(), begin(5000), 10}, KeyPart{region->lkey(), begin(300), 7}};
+    const RKey second = key->lead_to(begin(5000), parts);
+    EXPECT_EQ(reached(first, 100), nullptr);
+    EXPECT_EQ(reached(second, 100), nullptr);
+    EXPECT_EQ(reached(second, 5009), &memory[5009]);
+    EXPECT_EQ(reached(second, 5010), &memory[300]);
+    EXPECT_EQ(reached(second, 5017), nullptr);
+    key->lead_nowhere();
+    EXPECT_EQ(reached(second, 5000), nullptr);
+    const int freed = static_cast<int>(fake_requests().freed);
+    key->lead_nowhere();
+    EXPECT_EQ(fake_requests().freed, static_cast<unsigned>(freed));
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+TEST_F(Mlx5MovableKey, IsMadeAnewAfterARequestThatFailed)
+{
+    const auto key = make();
+    const RKey before = lead(*key, 0);
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+    const Error error = refusal([&] { static_cast<void>(lead(*key, 64)); });
+    EXPECT_EQ(error.error_number(), EIO);
+    EXPECT_EQ(reached(before, 0), nullptr);
+    EXPECT_EQ(fake().keys.size(), 1U) << "only the region's is left";
+    fake_requests().fault = {};
+    EXPECT_EQ(reached(lead(*key, 64), 64), &memory[64]);
+    // What cannot be led nowhere ends.
+    const RKey last = lead(*key, 128);
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+    key->lead_nowhere();
+    EXPECT_EQ(reached(last, 128), nullptr);
+    EXPECT_EQ(fake().keys.size(), 1U);
+}
+
+//! Firmware may give the next key the index of the one before.
+TEST_F(Mlx5MovableKey, HasAnotherRkeyEvenIfItIsMadeAnewUnderTheSameIndex)
+{
+    const auto key = make();
+    const std::uint32_t numbers = fake().numbers;
+    set_log_sink([](Severity, std::string_view) {});
+    for (int round = 0; round < 3000; ++round) {
+        const RKey before = lead(*key, 0);
+        fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+        key->lead_nowhere();
+        fake_requests().fault = {};
+        fake().numbers = numbers - 1;
+        const RKey after = lead(*key, 64);
+        ASSERT_EQ(after.value >> 8, numbers);
+        ASSERT_NE(after, before) << "round " << round;
+    }
+    set_log_sink({});
+}
+
+//! A thread that was stopped for longer than that finds the request done.
+TEST_F(Mlx5MovableKey, IsLookedAtOnceMoreWhenTheTimeIsUp)
+{
+    const auto key = make();
+    bool stopped = false;
+    fake_requests().seen = [&] {
+        if (std::exchange(stopped, true))
+            return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        return false;
+    };
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+    fake_requests().seen = [] { return false; };
+    const Error error = refusal([&] { static_cast<void>(lead(*key, 64)); });
+    EXPECT_THAT(error.cause().limit, HasSubstr("did not tell that it was done within 5 ms"));
+    fake_requests().seen = {};
+}
+
+TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefused)
+{
+    fake_requests().refusals = 1;
+    const auto key = make();
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+    fake_requests().refusals = 2;
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+    key->lead_nowhere();
+    fake_requests().fault = {};
+    EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 0)); }).error_number(), ENOMEM);
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+TEST_F(Mlx5MovableKey, LeadsNowhereThoughItCannotBeEnded)
+{
+    auto key = make();
+    const RKey rkey = lead(*key, 0);
+    int refused = 0;
+    std::byte* reached_at_last = &memory[0];
+    fake().fault = [&](Call call) {
+        if (call != Call::end_of_key)
+            return 0;
+        if (refused++ == 0)
+            return EBUSY;
+        reached_at_last = reached(rkey, 0);
+        return 0;
+    };
+    key.reset();
+    fake().fault = {};
+    EXPECT_EQ(refused, 2);
+    EXPECT_EQ(reached_at_last, nullptr);
+}
+
+TEST_F(Mlx5MovableKey, AsksNothingMoreOfAnAdapterThatIsGone)
+{
+    auto key = make();
+    static_cast<void>(lead(*key, 0));
+    bool refused = false;
+    fake().fault = [&](Call call) { return call == Call::end_of_key && !std::exchange(refused, true) ? EIO : 0; };
+    key.reset();
+    fake().fault = {};
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(fake_requests().freed, 0U);
+}
+
+TEST_F(Mlx5MovableKey, LeadsNowhereWithoutMemory)
+{
+    const auto key = make();
+    const RKey rkey = lead(*key, 0);
+    mrz::test::no_memory = true;
+    key->lead_nowhere();
+    mrz::test::no_memory = false;
+    EXPECT_EQ(reached(rkey, 0), nullptr);
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+//! Each allocation fails once: the key leads where it did or nowhere, and can be led again.
+TEST_F(Mlx5MovableKey, CanBeLedAgainAfterAnyAllocationFailed)
+{
+    const auto key = make();
+    unsigned failed = 0;
+    for (bool led = false; !led; ++failed) {
+        const RKey before = lead(*key, 0);
+        RKey after;
+        mrz::test::allocations_left = failed;
+        try {
+            after = lead(*key, 64);
+            led = mrz::test::allocations_left.has_value();
+        } catch (const std::bad_alloc&) {
+            EXPECT_TRUE(reached(before, 0) == &memory[0] || reached(before, 0) == nullptr);
+            EXPECT_EQ(reached(before, 64), nullptr);
+        }
+        mrz::test::allocations_left.reset();
+        EXPECT_EQ(reached(after, 64), led ? &memory[64] : nullptr);
+    }
+    EXPECT_GT(failed, 2U);
+}
+
+} // namespace
+} // namespace mrz::mlx5::test
