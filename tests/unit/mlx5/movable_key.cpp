@@ -63,6 +63,7 @@ class Mlx5MovableKey : public testing::Test {
     }
     [[nodiscard]] std::unique_ptr<MovableRKey> make() const
     {
+        fake_requests().small_fence_suffices = facts->capabilities.small_fence_suffices;
         return create_movable_key(facts, requester, Access::remote_read, 4);
     }
     RKey lead(MovableRKey& key, std::size_t offset) const
@@ -107,6 +108,20 @@ TEST_F(Mlx5MovableKey, LeadsWhereItWasLedLast)
     key->lead_nowhere();
     EXPECT_EQ(fake_requests().freed, static_cast<unsigned>(freed));
     EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+//! An adapter that does not say otherwise needs a strong fence between taking back and filling.
+TEST_F(Mlx5MovableKey, IsTakenBackBeforeItIsFilled)
+{
+    for (const bool small : {false, true}) {
+        facts->capabilities.small_fence_suffices = small;
+        const auto key = make();
+        const RKey first = lead(*key, 0);
+        const RKey second = lead(*key, 64);
+        EXPECT_EQ(first.value >> 8, second.value >> 8);
+        EXPECT_EQ(reached(first, 0), nullptr);
+        EXPECT_EQ(reached(second, 64), &memory[64]);
+    }
 }
 
 TEST_F(Mlx5MovableKey, IsMadeAnewAfterARequestThatFailed)
