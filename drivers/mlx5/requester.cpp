@@ -67,13 +67,13 @@ void Requester::fill(const Filling& filling, bool leads)
     run(std::span{requests}.subspan(leads ? 0 : 1), filling.mkey);
 }
 
-int Requester::wait(ibv_wc& completion) const
+int Requester::wait(ibv_cq* queue, ibv_wc& completion) const
 {
     const auto deadline = std::chrono::steady_clock::now() + patience_;
     for (;;) {
         // It is looked at once more after the time is up: what took so long may be that this thread was stopped.
         const bool late = std::chrono::steady_clock::now() >= deadline;
-        const int count = ::ibv_poll_cq(queue_pair_->get()->send_cq, 1, &completion);
+        const int count = ::ibv_poll_cq(queue, 1, &completion);
         if (count != 0 || late)
             return count;
     }
@@ -82,7 +82,10 @@ int Requester::wait(ibv_wc& completion) const
 void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey)
 {
     signal(requests.back());
-    ibv_qp* const plain = queue_pair_->get();
+    // Unless all goes well it takes no more, and the next request makes another: what ends late, or was flushed, is
+    // not to be taken for the end of that.
+    auto used = std::move(queue_pair_);
+    ibv_qp* const plain = used->get();
     ibv_qp_ex* const builder = ::ibv_qp_to_qp_ex(plain);
     ::ibv_wr_start(builder);
     for (const std::vector<std::byte>& request : requests)
@@ -92,7 +95,7 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         why = std::string{"libmlx5: "} + std::strerror(error);
     } else {
         ibv_wc completion{};
-        const int count = wait(completion);
+        const int count = wait(plain->send_cq, completion);
         if (count < 0)
             why = "its completion queue cannot be polled";
         else if (count == 0)
@@ -100,9 +103,10 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         else if (completion.status != IBV_WC_SUCCESS)
             why = std::string{"the request ended with "} + ::ibv_wc_status_str(completion.status);
     }
-    if (why.empty())
+    if (why.empty()) {
+        queue_pair_ = std::move(used);
         return;
-    queue_pair_.reset(); // it takes no more; the next request makes another
+    }
     throw Error{EIO,
                 {.trouble = Trouble::internal,
                  .what = "changing key " + format_hex(mkey) + " of device " + pd_->context()->name(),

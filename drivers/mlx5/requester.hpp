@@ -40,7 +40,7 @@ class Requester {
     void run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey);
 
     //! As ibv_poll_cq() of one completion.
-    [[nodiscard]] int wait(ibv_wc& completion) const;
+    [[nodiscard]] int wait(ibv_cq* queue, ibv_wc& completion) const;
 
     std::shared_ptr<verbs::Pd> pd_;
     std::chrono::milliseconds patience_;

@@ -180,6 +180,27 @@ TEST_F(Mlx5MovableKey, IsLookedAtOnceMoreWhenTheTimeIsUp)
     fake_requests().seen = {};
 }
 
+//! Each allocation fails once while a request does, or is late: the next takes its end for none of its own.
+TEST_F(Mlx5MovableKey, TakesNoEndOfARequestForThatOfAnother)
+{
+    const auto key = make();
+    unsigned failed = 0;
+    for (bool all = false; !all; ++failed) {
+        static_cast<void>(lead(*key, 0));
+        fake_requests().seen = [] { return false; };
+        mrz::test::allocations_left = failed;
+        EXPECT_ANY_THROW(static_cast<void>(lead(*key, 64)));
+        all = mrz::test::allocations_left.has_value();
+        mrz::test::allocations_left.reset();
+        fake_requests().seen = {};
+        fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+        EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 128)); }).error_number(), EIO)
+            << "allocation " << failed;
+        fake_requests().fault = {};
+    }
+    EXPECT_GT(failed, 2U);
+}
+
 TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefused)
 {
     fake_requests().refusals = 1;
