@@ -39,7 +39,7 @@ verbs::VerbsQueuePair& Requester::queue_pair()
             QueuePairOptions{
                 .send_requests = most_requests, .receive_requests = 1, .segments = 1, .inline_bytes = inline_bytes},
             make_queue_pair);
-        made->initialize();
+        made->initialize(0); // what comes in is from nobody that it serves, whatever rkey that has
         made->connect(made->local());
         queue_pair_ = std::move(made);
     }

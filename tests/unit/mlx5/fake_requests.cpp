@@ -222,8 +222,10 @@ int ibv_destroy_qp(ibv_qp* qp)
     return 0;
 }
 
-int ibv_modify_qp(ibv_qp* /*qp*/, ibv_qp_attr* /*attr*/, int /*attr_mask*/)
+int ibv_modify_qp(ibv_qp* /*qp*/, ibv_qp_attr* attr, int attr_mask)
 {
+    if ((attr_mask & IBV_QP_ACCESS_FLAGS) != 0)
+        fake_requests().peer_access |= static_cast<unsigned>(attr->qp_access_flags);
     return 0;
 }
 

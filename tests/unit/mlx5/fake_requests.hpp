@@ -16,6 +16,7 @@ namespace mrz::mlx5::test {
 struct FakeRequests {
     unsigned queue_pairs = 0; //!< Now.
     unsigned refusals = 0;    //!< Of the next queue pairs.
+    unsigned peer_access = 0; //!< That any queue pair grants.
     unsigned freed = 0;       //!< Requests that took back what a key leads to.
     unsigned filled = 0;
     bool small_fence_suffices = false; //!< If not, only a strong one keeps a request from overtaking another.

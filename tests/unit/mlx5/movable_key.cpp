@@ -50,6 +50,7 @@ class Mlx5MovableKey : public testing::Test {
         requester.reset();
         region.reset();
         EXPECT_EQ(fake_requests().queue_pairs, 0U);
+        EXPECT_EQ(fake_requests().peer_access, 0U) << "its queue pair is nobody's way in";
         EXPECT_EQ(fake().umems.size(), 0U);
         EXPECT_EQ(fake().keys.size(), 0U);
         EXPECT_EQ(fake().wrong_order, 0U);
