@@ -57,7 +57,7 @@ QueuePair& of(ibv_qp* plain)
 int query_port(ibv_context* /*context*/, std::uint8_t /*number*/, ibv_port_attr* attributes, std::size_t /*size*/)
 {
     *attributes = {};
-    attributes->state = IBV_PORT_ACTIVE;
+    attributes->state = fake_requests().port_is_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     attributes->active_mtu = IBV_MTU_4096;
     attributes->lid = 1;
     attributes->link_layer = IBV_LINK_LAYER_INFINIBAND;

@@ -19,6 +19,7 @@ struct FakeRequests {
     unsigned peer_access = 0; //!< That any queue pair grants.
     unsigned freed = 0;       //!< Requests that took back what a key leads to.
     unsigned filled = 0;
+    bool port_is_down = false;
     bool small_fence_suffices = false; //!< If not, only a strong one keeps a request from overtaking another.
     //! How a request ends, if not well: then it has done nothing.
     std::function<ibv_wc_status()> fault = {};

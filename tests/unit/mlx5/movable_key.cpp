@@ -215,6 +215,24 @@ TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefuse
     EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
 }
 
+//! The queue pair that is there goes on without a port, and none can be made.
+TEST_F(Mlx5MovableKey, NeedsAPortOnlyForTheQueuePair)
+{
+    fake_requests().port_is_down = true;
+    EXPECT_EQ(refusal([&] { static_cast<void>(make()); }).error_number(), ENETDOWN);
+    fake_requests().port_is_down = false;
+    const auto key = make();
+    fake_requests().port_is_down = true;
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+    EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 64)); }).error_number(), EIO);
+    fake_requests().fault = {};
+    EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 64)); }).error_number(), ENETDOWN);
+    EXPECT_EQ(fake().keys.size(), 1U) << "only the region's is left";
+    fake_requests().port_is_down = false;
+    EXPECT_EQ(reached(lead(*key, 64), 64), &memory[64]);
+}
+
 TEST_F(Mlx5MovableKey, LeadsNowhereThoughItCannotBeEnded)
 {
     auto key = make();
