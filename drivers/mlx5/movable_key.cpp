@@ -68,7 +68,7 @@ class Mlx5MovableKey final : public MovableRKey {
         if (!leads_)
             return;
         try {
-            requester_->free(value_);
+            requester_->try_to_free(value_);
             leads_ = false;
         } catch (const std::exception& error) {
             forget();

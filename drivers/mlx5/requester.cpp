@@ -55,6 +55,19 @@ void Requester::prepare()
 void Requester::free(std::uint32_t mkey)
 {
     const std::scoped_lock guard{mutex_};
+    run_freeing(mkey);
+}
+
+void Requester::try_to_free(std::uint32_t mkey)
+{
+    const std::scoped_lock guard{mutex_};
+    if (was_late_)
+        throw failure(mkey, "the adapter did not do the last request in time");
+    run_freeing(mkey);
+}
+
+void Requester::run_freeing(std::uint32_t mkey)
+{
     std::array requests{request_freeing(queue_pair().get()->qp_num, mkey)};
     run(requests, mkey);
 }
@@ -96,6 +109,7 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
     } else {
         ibv_wc completion{};
         const int count = wait(plain->send_cq, completion);
+        was_late_ = count == 0;
         if (count < 0)
             why = "its completion queue cannot be polled";
         else if (count == 0)
@@ -107,11 +121,17 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         queue_pair_ = std::move(used);
         return;
     }
-    throw Error{EIO,
-                {.trouble = Trouble::internal,
-                 .what = "changing key " + format_hex(mkey) + " of device " + pd_->context()->name(),
-                 .limit = std::move(why),
-                 .remedy = "look at the kernel's log (dmesg); where it goes on, register regions for peers instead"}};
+    throw failure(mkey, std::move(why));
+}
+
+Error Requester::failure(std::uint32_t mkey, std::string why) const
+{
+    return Error{
+        EIO,
+        {.trouble = Trouble::internal,
+         .what = "changing key " + format_hex(mkey) + " of device " + pd_->context()->name(),
+         .limit = std::move(why),
+         .remedy = "look at the kernel's log (dmesg); where it goes on, register regions for peers instead"}};
 }
 
 } // namespace mrz::mlx5

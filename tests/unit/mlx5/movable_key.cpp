@@ -22,8 +22,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace mrz::mlx5::test {
 namespace {
@@ -200,6 +202,36 @@ TEST_F(Mlx5MovableKey, TakesNoEndOfARequestForThatOfAnother)
         fake_requests().fault = {};
     }
     EXPECT_GT(failed, 2U);
+}
+
+//! As many keys may lead to a region, and its end is not to wait for each.
+TEST_F(Mlx5MovableKey, WaitsForAnAdapterThatServesNoneOnlyOnce)
+{
+    constexpr std::size_t count = 8;
+    std::vector<std::unique_ptr<MovableRKey>> keys;
+    std::vector<RKey> rkeys;
+    for (std::size_t i = 0; i < count; ++i)
+        rkeys.push_back(lead(*keys.emplace_back(make()), i * 64));
+    set_log_sink([](Severity, std::string_view) {});
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; }; // so that it has done nothing
+    int looks = 0;
+    fake_requests().seen = [&] { return ++looks == 0; };
+    keys.front()->lead_nowhere();
+    const int once = std::exchange(looks, 0);
+    EXPECT_GT(once, 0);
+    for (const auto& key : keys)
+        key->lead_nowhere();
+    EXPECT_EQ(looks, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        EXPECT_EQ(reached(rkeys[i], i * 64), nullptr);
+    fake_requests().fault = {};
+    fake_requests().seen = {};
+    set_log_sink({});
+    // Whoever leads a key looks whether it serves again.
+    EXPECT_EQ(reached(lead(*keys[1], 0), 0), &memory[0]);
+    const unsigned freed = fake_requests().freed;
+    keys[1]->lead_nowhere();
+    EXPECT_EQ(fake_requests().freed, freed + 1);
 }
 
 TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefused)
