@@ -13,7 +13,8 @@ namespace mrz::mlx5 {
 namespace {
 
 constexpr std::uint16_t query_hca_cap = 0x100;
-constexpr std::uint64_t general_now = 1; // group 0, as it is set now
+constexpr std::uint64_t general_now = 1;      // group 0, as it is set now
+constexpr std::uint64_t umr_fence_strong = 0; // mlx5_ifc.h, MLX5_CAP_UMR_FENCE_…
 
 } // namespace
 
@@ -25,6 +26,7 @@ Capabilities parse_capabilities(std::span<const std::byte> general) noexcept
             .fixed_buffer_size = layouts::is_set(general, cap::fixed_buffer_size),
             .log_max_klm_list_size = static_cast<unsigned>(layouts::get(general, cap::log_max_klm_list_size)),
             .requests_change_indirect_keys = !layouts::is_set(general, cap::umr_indirect_mkey_disabled),
+            .small_fence_suffices = layouts::get(general, cap::umr_fence) != umr_fence_strong,
             .relaxed_ordering_write = layouts::is_set(general, cap::relaxed_ordering_write),
             .relaxed_ordering_read = layouts::is_set(general, cap::relaxed_ordering_read)};
 }

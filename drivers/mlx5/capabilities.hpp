@@ -21,6 +21,7 @@ struct Capabilities {
     bool fixed_buffer_size = false;             //!< Whether there are KSM keys.
     unsigned log_max_klm_list_size = 0;         //!< Entries of an indirect key.
     bool requests_change_indirect_keys = false; //!< Whether work requests (UMR) may.
+    bool small_fence_suffices = false;          //!< Whether that keeps such requests in order (umr_fence).
     bool relaxed_ordering_write = false;
     bool relaxed_ordering_read = false;
 };

@@ -49,7 +49,9 @@ std::vector<std::byte> request_filling(std::uint32_t queue_pair, const Filling& 
 {
     const std::size_t listed = listed_entries(filling.entries.size());
     std::vector<std::byte> bytes = request(queue_pair, filling.mkey, listed);
-    set_flags(bytes, layouts::wqe_fence_small << layouts::wqe_fence_shift);
+    // As Linux's driver does between requests that change one key; libmlx5 takes the small one always.
+    set_flags(bytes, (filling.small_fence ? layouts::wqe_fence_small : layouts::wqe_fence_strong)
+                         << layouts::wqe_fence_shift);
     const auto changes = layouts::part(std::span{bytes}, control_part);
     layouts::set(changes, control::flags,
                  layouts::umr_inline | layouts::umr_translation_offset | layouts::umr_fail_if_not_free);

@@ -28,6 +28,7 @@ struct Filling {
     Iova start = {};
     std::uint64_t length = 0; //!< Bytes, of all entries.
     std::span<const MkeyEntry> entries = {};
+    bool small_fence = false; //!< Whether the adapter says that this suffices.
 };
 //! Waits for requests before it that freed a key.
 [[nodiscard]] std::vector<std::byte> request_filling(std::uint32_t queue_pair, const Filling& filling);

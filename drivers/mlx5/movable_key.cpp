@@ -38,7 +38,7 @@ class Mlx5MovableKey final : public MovableRKey {
     {
         std::vector<MkeyEntry> entries;
         entries.reserve(parts.size());
-        Filling filling{.start = iova};
+        Filling filling{.start = iova, .small_fence = domain_->capabilities.small_fence_suffices};
         for (const KeyPart& part : parts) {
             entries.push_back(
                 {.length = static_cast<std::uint32_t>(part.length), .mkey = part.lkey.value, .iova = part.iova});
@@ -68,7 +68,7 @@ class Mlx5MovableKey final : public MovableRKey {
         if (!leads_)
             return;
         try {
-            requester_->free(value_);
+            requester_->try_to_free(value_);
             leads_ = false;
         } catch (const std::exception& error) {
             forget();

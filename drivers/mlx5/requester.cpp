@@ -39,7 +39,7 @@ verbs::VerbsQueuePair& Requester::queue_pair()
             QueuePairOptions{
                 .send_requests = most_requests, .receive_requests = 1, .segments = 1, .inline_bytes = inline_bytes},
             make_queue_pair);
-        made->initialize();
+        made->initialize(0); // what comes in is from nobody that it serves, whatever rkey that has
         made->connect(made->local());
         queue_pair_ = std::move(made);
     }
@@ -55,6 +55,19 @@ void Requester::prepare()
 void Requester::free(std::uint32_t mkey)
 {
     const std::scoped_lock guard{mutex_};
+    run_freeing(mkey);
+}
+
+void Requester::try_to_free(std::uint32_t mkey)
+{
+    const std::scoped_lock guard{mutex_};
+    if (was_late_)
+        throw failure(mkey, "the adapter did not do the last request in time");
+    run_freeing(mkey);
+}
+
+void Requester::run_freeing(std::uint32_t mkey)
+{
     std::array requests{request_freeing(queue_pair().get()->qp_num, mkey)};
     run(requests, mkey);
 }
@@ -67,13 +80,13 @@ void Requester::fill(const Filling& filling, bool leads)
     run(std::span{requests}.subspan(leads ? 0 : 1), filling.mkey);
 }
 
-int Requester::wait(ibv_wc& completion) const
+int Requester::wait(ibv_cq* queue, ibv_wc& completion) const
 {
     const auto deadline = std::chrono::steady_clock::now() + patience_;
     for (;;) {
         // It is looked at once more after the time is up: what took so long may be that this thread was stopped.
         const bool late = std::chrono::steady_clock::now() >= deadline;
-        const int count = ::ibv_poll_cq(queue_pair_->get()->send_cq, 1, &completion);
+        const int count = ::ibv_poll_cq(queue, 1, &completion);
         if (count != 0 || late)
             return count;
     }
@@ -82,7 +95,10 @@ int Requester::wait(ibv_wc& completion) const
 void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey)
 {
     signal(requests.back());
-    ibv_qp* const plain = queue_pair_->get();
+    // Unless all goes well it takes no more, and the next request makes another: what ends late, or was flushed, is
+    // not to be taken for the end of that.
+    auto used = std::move(queue_pair_);
+    ibv_qp* const plain = used->get();
     ibv_qp_ex* const builder = ::ibv_qp_to_qp_ex(plain);
     ::ibv_wr_start(builder);
     for (const std::vector<std::byte>& request : requests)
@@ -92,7 +108,8 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         why = std::string{"libmlx5: "} + std::strerror(error);
     } else {
         ibv_wc completion{};
-        const int count = wait(completion);
+        const int count = wait(plain->send_cq, completion);
+        was_late_ = count == 0;
         if (count < 0)
             why = "its completion queue cannot be polled";
         else if (count == 0)
@@ -100,14 +117,21 @@ void Requester::run(std::span<std::vector<std::byte>> requests, std::uint32_t mk
         else if (completion.status != IBV_WC_SUCCESS)
             why = std::string{"the request ended with "} + ::ibv_wc_status_str(completion.status);
     }
-    if (why.empty())
+    if (why.empty()) {
+        queue_pair_ = std::move(used);
         return;
-    queue_pair_.reset(); // it takes no more; the next request makes another
-    throw Error{EIO,
-                {.trouble = Trouble::internal,
-                 .what = "changing key " + format_hex(mkey) + " of device " + pd_->context()->name(),
-                 .limit = std::move(why),
-                 .remedy = "look at the kernel's log (dmesg); where it goes on, register regions for peers instead"}};
+    }
+    throw failure(mkey, std::move(why));
+}
+
+Error Requester::failure(std::uint32_t mkey, std::string why) const
+{
+    return Error{
+        EIO,
+        {.trouble = Trouble::internal,
+         .what = "changing key " + format_hex(mkey) + " of device " + pd_->context()->name(),
+         .limit = std::move(why),
+         .remedy = "look at the kernel's log (dmesg); where it goes on, register regions for peers instead"}};
 }
 
 } // namespace mrz::mlx5

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace mrz::mlx5 {
@@ -31,21 +32,26 @@ class Requester {
     void prepare();
     //! The key leads nowhere when this returns. Throws Error if the adapter refuses.
     void free(std::uint32_t mkey);
+    //! As free(), but for who has another way: throws Error at once where the last request was not done in time.
+    void try_to_free(std::uint32_t mkey);
     //! The key, which may lead somewhere if \p leads, leads where \p filling says when this returns. Throws Error if
     //! the adapter refuses; then it may lead somewhere still.
     void fill(const Filling& filling, bool leads);
 
   private:
     [[nodiscard]] verbs::VerbsQueuePair& queue_pair();
+    [[nodiscard]] Error failure(std::uint32_t mkey, std::string why) const;
+    void run_freeing(std::uint32_t mkey);
     void run(std::span<std::vector<std::byte>> requests, std::uint32_t mkey);
 
     //! As ibv_poll_cq() of one completion.
-    [[nodiscard]] int wait(ibv_wc& completion) const;
+    [[nodiscard]] int wait(ibv_cq* queue, ibv_wc& completion) const;
 
     std::shared_ptr<verbs::Pd> pd_;
     std::chrono::milliseconds patience_;
     std::mutex mutex_;
     std::unique_ptr<verbs::VerbsQueuePair> queue_pair_;
+    bool was_late_ = false; //!< The last request.
 };
 
 } // namespace mrz::mlx5

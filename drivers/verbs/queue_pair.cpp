@@ -166,7 +166,7 @@ void VerbsQueuePair::modify(ibv_qp_attr& attributes, int mask, std::string_view 
          .remedy = "look whether the port is active and the peer's address can be reached (ibv_devinfo, ping)"}};
 }
 
-void VerbsQueuePair::initialize()
+void VerbsQueuePair::initialize(unsigned access)
 {
     if (pd_->context()->is_iwarp()) // an iWARP queue pair is connected by a TCP connection, and by nothing else
         return;
@@ -174,7 +174,7 @@ void VerbsQueuePair::initialize()
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
     attributes.port_num = port_.number;
-    attributes.qp_access_flags = peer_access;
+    attributes.qp_access_flags = access;
     modify(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "preparing");
 }
 

@@ -21,7 +21,7 @@
 
 namespace mrz::verbs {
 
-//! What every queue pair of this driver lets its peer do, as far as keys allow.
+//! What every queue pair of this driver that has a peer lets it do, as far as keys allow.
 inline constexpr unsigned peer_access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 //! How long until a packet is sent again: 4.096 us * 2^14, 67 ms.
 inline constexpr std::uint8_t retransmit_after = 14;
@@ -77,8 +77,9 @@ class VerbsQueuePair final : public QueuePair {
     VerbsQueuePair& operator=(const VerbsQueuePair&) = delete;
     ~VerbsQueuePair() override;
 
-    //! From RESET to INIT at a port of its own choice, so that connect() can follow.
-    void initialize();
+    //! From RESET to INIT at a port of its own choice, so that connect() can follow. \p access is what its peer may
+    //! do.
+    void initialize(unsigned access = peer_access);
     [[nodiscard]] Endpoint local() const override;
     void connect(const Endpoint& remote) override;
     void post_send(const SendRequest& request) override;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 namespace mrz::mlx5 {
@@ -33,6 +34,10 @@ TEST(Mlx5Capabilities, AreReadFromTheGeneralGroup)
     EXPECT_TRUE(parse_capabilities(group).umems);
     layouts::set(group, cap::umr_indirect_mkey_disabled, 1);
     EXPECT_FALSE(parse_capabilities(group).requests_change_indirect_keys);
+    for (const auto& [fence, small] : {std::pair{0U, false}, {1U, true}, {2U, true}}) {
+        layouts::set(group, cap::umr_fence, fence);
+        EXPECT_EQ(parse_capabilities(group).small_fence_suffices, small) << fence;
+    }
 }
 
 TEST(Mlx5Capabilities, OfAShortAnswerAreNone)

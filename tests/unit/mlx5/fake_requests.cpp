@@ -57,7 +57,7 @@ QueuePair& of(ibv_qp* plain)
 int query_port(ibv_context* /*context*/, std::uint8_t /*number*/, ibv_port_attr* attributes, std::size_t /*size*/)
 {
     *attributes = {};
-    attributes->state = IBV_PORT_ACTIVE;
+    attributes->state = fake_requests().port_is_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
     attributes->active_mtu = IBV_MTU_4096;
     attributes->lid = 1;
     attributes->link_layer = IBV_LINK_LAYER_INFINIBAND;
@@ -109,11 +109,22 @@ ibv_wc_status carry_out(std::span<const std::byte> request)
 
 void start(ibv_qp_ex* /*builder*/) {}
 
+//! What no fence holds back is first.
+void reorder(std::vector<std::vector<std::byte>>& requests)
+{
+    const unsigned holds =
+        fake_requests().small_fence_suffices ? layouts::wqe_fence_small : layouts::wqe_fence_strong;
+    for (std::size_t i = 1; i < requests.size(); ++i)
+        if (layouts::get(requests[i], head::fm_ce_se) >> layouts::wqe_fence_shift < holds)
+            std::swap(requests[i - 1], requests[i]);
+}
+
 //! The first that fails ends the others.
 int complete(ibv_qp_ex* builder)
 {
     const Adapter adapter;
     QueuePair& pair = of(&builder->qp_base);
+    reorder(pair.posted);
     auto& queue = static_cast<CompletionQueue&>(*builder->qp_base.send_cq);
     for (bool failed = false; const std::vector<std::byte>& request : pair.posted) {
         const ibv_wc_status status = failed ? IBV_WC_WR_FLUSH_ERR : carry_out(request);
@@ -211,8 +222,10 @@ int ibv_destroy_qp(ibv_qp* qp)
     return 0;
 }
 
-int ibv_modify_qp(ibv_qp* /*qp*/, ibv_qp_attr* /*attr*/, int /*attr_mask*/)
+int ibv_modify_qp(ibv_qp* /*qp*/, ibv_qp_attr* attr, int attr_mask)
 {
+    if ((attr_mask & IBV_QP_ACCESS_FLAGS) != 0)
+        fake_requests().peer_access |= static_cast<unsigned>(attr->qp_access_flags);
     return 0;
 }
 

@@ -16,8 +16,11 @@ namespace mrz::mlx5::test {
 struct FakeRequests {
     unsigned queue_pairs = 0; //!< Now.
     unsigned refusals = 0;    //!< Of the next queue pairs.
+    unsigned peer_access = 0; //!< That any queue pair grants.
     unsigned freed = 0;       //!< Requests that took back what a key leads to.
     unsigned filled = 0;
+    bool port_is_down = false;
+    bool small_fence_suffices = false; //!< If not, only a strong one keeps a request from overtaking another.
     //! How a request ends, if not well: then it has done nothing.
     std::function<ibv_wc_status()> fault = {};
     //! Called by each look for what has ended; whether anything is seen.

@@ -54,7 +54,7 @@ TEST(Mlx5KeyRequest, ThatFillsAKeyHasItsNewVariantAndAllEntries)
     EXPECT_EQ(request.size(), 128U + 8 * 16);
     EXPECT_EQ(layouts::get(request, head::ds), 16U);
     EXPECT_EQ(layouts::get(request, head::imm), 0xabcdef5aU);
-    EXPECT_EQ(layouts::get(request, head::fm_ce_se), 1U << 5);
+    EXPECT_EQ(layouts::get(request, head::fm_ce_se), 3U << 5);
     EXPECT_EQ(of_request(request, umr::flags),
               layouts::umr_inline | layouts::umr_translation_offset | layouts::umr_fail_if_not_free);
     EXPECT_EQ(of_request(request, umr::xlt_octowords), 8U);
@@ -74,7 +74,8 @@ TEST(Mlx5KeyRequest, ThatFillsAKeyHasItsNewVariantAndAllEntries)
     for (std::size_t i = 5 * 16; i < list.size(); ++i)
         EXPECT_EQ(list[i], std::byte{0}) << i;
     signal(request);
-    EXPECT_EQ(layouts::get(request, head::fm_ce_se), 1U << 5 | 8U);
+    EXPECT_EQ(layouts::get(request, head::fm_ce_se), 3U << 5 | 8U);
+    EXPECT_EQ(layouts::get(request_filling(7, {.entries = entries, .small_fence = true}), head::fm_ce_se), 1U << 5);
 }
 
 TEST(Mlx5KeyRequest, FitsIntoAPlaceOfTheQueueWithTheMostEntries)

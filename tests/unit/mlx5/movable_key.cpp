@@ -22,8 +22,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace mrz::mlx5::test {
 namespace {
@@ -50,6 +52,7 @@ class Mlx5MovableKey : public testing::Test {
         requester.reset();
         region.reset();
         EXPECT_EQ(fake_requests().queue_pairs, 0U);
+        EXPECT_EQ(fake_requests().peer_access, 0U) << "its queue pair is nobody's way in";
         EXPECT_EQ(fake().umems.size(), 0U);
         EXPECT_EQ(fake().keys.size(), 0U);
         EXPECT_EQ(fake().wrong_order, 0U);
@@ -63,6 +66,7 @@ class Mlx5MovableKey : public testing::Test {
     }
     [[nodiscard]] std::unique_ptr<MovableRKey> make() const
     {
+        fake_requests().small_fence_suffices = facts->capabilities.small_fence_suffices;
         return create_movable_key(facts, requester, Access::remote_read, 4);
     }
     RKey lead(MovableRKey& key, std::size_t offset) const
@@ -107,6 +111,20 @@ TEST_F(Mlx5MovableKey, LeadsWhereItWasLedLast)
     key->lead_nowhere();
     EXPECT_EQ(fake_requests().freed, static_cast<unsigned>(freed));
     EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+//! An adapter that does not say otherwise needs a strong fence between taking back and filling.
+TEST_F(Mlx5MovableKey, IsTakenBackBeforeItIsFilled)
+{
+    for (const bool small : {false, true}) {
+        facts->capabilities.small_fence_suffices = small;
+        const auto key = make();
+        const RKey first = lead(*key, 0);
+        const RKey second = lead(*key, 64);
+        EXPECT_EQ(first.value >> 8, second.value >> 8);
+        EXPECT_EQ(reached(first, 0), nullptr);
+        EXPECT_EQ(reached(second, 64), &memory[64]);
+    }
 }
 
 TEST_F(Mlx5MovableKey, IsMadeAnewAfterARequestThatFailed)
@@ -165,6 +183,57 @@ TEST_F(Mlx5MovableKey, IsLookedAtOnceMoreWhenTheTimeIsUp)
     fake_requests().seen = {};
 }
 
+//! Each allocation fails once while a request does, or is late: the next takes its end for none of its own.
+TEST_F(Mlx5MovableKey, TakesNoEndOfARequestForThatOfAnother)
+{
+    const auto key = make();
+    unsigned failed = 0;
+    for (bool all = false; !all; ++failed) {
+        static_cast<void>(lead(*key, 0));
+        fake_requests().seen = [] { return false; };
+        mrz::test::allocations_left = failed;
+        EXPECT_ANY_THROW(static_cast<void>(lead(*key, 64)));
+        all = mrz::test::allocations_left.has_value();
+        mrz::test::allocations_left.reset();
+        fake_requests().seen = {};
+        fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+        EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 128)); }).error_number(), EIO)
+            << "allocation " << failed;
+        fake_requests().fault = {};
+    }
+    EXPECT_GT(failed, 2U);
+}
+
+//! As many keys may lead to a region, and its end is not to wait for each.
+TEST_F(Mlx5MovableKey, WaitsForAnAdapterThatServesNoneOnlyOnce)
+{
+    constexpr std::size_t count = 8;
+    std::vector<std::unique_ptr<MovableRKey>> keys;
+    std::vector<RKey> rkeys;
+    for (std::size_t i = 0; i < count; ++i)
+        rkeys.push_back(lead(*keys.emplace_back(make()), i * 64));
+    set_log_sink([](Severity, std::string_view) {});
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; }; // so that it has done nothing
+    int looks = 0;
+    fake_requests().seen = [&] { return ++looks == 0; };
+    keys.front()->lead_nowhere();
+    const int once = std::exchange(looks, 0);
+    EXPECT_GT(once, 0);
+    for (const auto& key : keys)
+        key->lead_nowhere();
+    EXPECT_EQ(looks, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        EXPECT_EQ(reached(rkeys[i], i * 64), nullptr);
+    fake_requests().fault = {};
+    fake_requests().seen = {};
+    set_log_sink({});
+    // Whoever leads a key looks whether it serves again.
+    EXPECT_EQ(reached(lead(*keys[1], 0), 0), &memory[0]);
+    const unsigned freed = fake_requests().freed;
+    keys[1]->lead_nowhere();
+    EXPECT_EQ(fake_requests().freed, freed + 1);
+}
+
 TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefused)
 {
     fake_requests().refusals = 1;
@@ -176,6 +245,24 @@ TEST_F(Mlx5MovableKey, HasABuilderForItsRequestsThoughTheFirstQueuePairWasRefuse
     fake_requests().fault = {};
     EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 0)); }).error_number(), ENOMEM);
     EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+}
+
+//! The queue pair that is there goes on without a port, and none can be made.
+TEST_F(Mlx5MovableKey, NeedsAPortOnlyForTheQueuePair)
+{
+    fake_requests().port_is_down = true;
+    EXPECT_EQ(refusal([&] { static_cast<void>(make()); }).error_number(), ENETDOWN);
+    fake_requests().port_is_down = false;
+    const auto key = make();
+    fake_requests().port_is_down = true;
+    EXPECT_EQ(reached(lead(*key, 0), 0), &memory[0]);
+    fake_requests().fault = [] { return IBV_WC_LOC_QP_OP_ERR; };
+    EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 64)); }).error_number(), EIO);
+    fake_requests().fault = {};
+    EXPECT_EQ(refusal([&] { static_cast<void>(lead(*key, 64)); }).error_number(), ENETDOWN);
+    EXPECT_EQ(fake().keys.size(), 1U) << "only the region's is left";
+    fake_requests().port_is_down = false;
+    EXPECT_EQ(reached(lead(*key, 64), 64), &memory[64]);
 }
 
 TEST_F(Mlx5MovableKey, LeadsNowhereThoughItCannotBeEnded)

@@ -330,7 +330,7 @@ struct mrz_region_part {
  * \param out to be given to mrz_movable_key_destroy().
  * \return 0; -ENOTSUP (the device's driver has no such keys; or a child of fork()); -EINVAL (rights that are not
  * remote); -E2BIG (more entries than a key may have; or options of a newer library); -EBADF (a closed domain);
- * -ENOMEM (the device has no more keys).
+ * -ENOMEM (the device has no more keys); -ENETDOWN (an adapter of mlx5 without a port that is active).
  */
 MRZ_API int mrz_movable_key_create(const mrz_domain* domain, const struct mrz_movable_key_options* options,
                                    mrz_movable_key** out);

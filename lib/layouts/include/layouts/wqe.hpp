@@ -50,6 +50,7 @@ inline constexpr unsigned wqe_solicited = 1U << 1;
 inline constexpr unsigned wqe_completion_shift = 2; //!< Two bits; 2 and 3 ask for a completion always.
 inline constexpr unsigned wqe_fence_shift = 5;      //!< Three bits.
 inline constexpr unsigned wqe_fence_small = 1;      //!< Fences less than fence: 1 is for invalidations.
+inline constexpr unsigned wqe_fence_strong = 3;     //!< Begins when all before it has ended.
 
 //! Where a request works on its peer's memory.
 namespace wqe_raddr_seg {

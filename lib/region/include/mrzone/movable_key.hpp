@@ -41,7 +41,8 @@ class MRZ_API MovableKey {
   public:
     //! Leads nowhere yet. Throws Error: unsupported (ENOTSUP) where the device's driver has no such keys, or in a
     //! child of fork(); invalid (EINVAL) for other than remote rights, or no entries; unsupported (E2BIG) for more
-    //! entries than a key may have; invalid (EBADF) for a closed domain; and for key limits as
+    //! entries than a key may have; invalid (EBADF) for a closed domain; unsupported (ENETDOWN) for an adapter of
+    //! mlx5 without a port that is active, since that moves keys by a queue pair; and for key limits as
     //! Domain::register_memory().
     explicit MovableKey(const Domain& domain, const MovableKeyOptions& options = {});
     MovableKey(MovableKey&&) noexcept;

@@ -175,6 +175,15 @@ TEST_F(Mlx5, AdoptsAProtectionDomainAndLeavesItToTheApplication)
                                .remote_iova = region.iova() + 4096,
                                .rkey = region.rkey()}),
                   WcStatus::success);
+        // What moves keys is in it, too, until the domain goes.
+        MovableKey key{domain};
+        const RemoteRegion remote = key.lead_to(region, memory.first(64));
+        EXPECT_EQ(Pair(domain, domain)
+                      .status({.opcode = Opcode::rdma_read,
+                               .segments = {&room, 1},
+                               .remote_iova = remote.iova,
+                               .rkey = remote.rkey}),
+                  WcStatus::success);
         EXPECT_EQ(::ibv_dereg_mr(own), 0);
     }
     EXPECT_EQ(::ibv_dealloc_pd(pd), 0) << "something was left in it";
