@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -129,9 +130,9 @@ class Conformance : public testing::TestWithParam<std::string> {
     Buffer far_memory{region_length + 2 * margin, 2};
 };
 
-//! Every device of every driver, or of one; or the one that MRZ_CONFORMANCE_DEVICE names. Where several drivers know
+//! Every device of every driver, or of some; or the one that MRZ_CONFORMANCE_DEVICE names. Where several drivers know
 //! a device, all but the first are named, too.
-inline std::vector<std::string> devices_of(std::string_view wanted = {})
+inline std::vector<std::string> devices_of(std::initializer_list<std::string_view> wanted = {})
 {
     const char* const only = std::getenv("MRZ_CONFORMANCE_DEVICE");
     std::vector<std::string> known;
@@ -143,7 +144,8 @@ inline std::vector<std::string> devices_of(std::string_view wanted = {})
                 name.insert(0, std::string{driver.name} + ':');
             else
                 known.push_back(device);
-            if ((wanted.empty() || driver.name == wanted) && (only == nullptr || name == only))
+            if ((wanted.size() == 0 || std::ranges::find(wanted, driver.name) != wanted.end()) &&
+                (only == nullptr || name == only))
                 names.push_back(std::move(name));
         }
     }
@@ -165,8 +167,8 @@ inline std::string device_name(const testing::TestParamInfo<std::string>& info)
 #define MRZ_EVERY_DEVICE(fixture)                                                                                    \
     INSTANTIATE_TEST_SUITE_P(EveryDevice, fixture, testing::ValuesIn(mrz::test::devices_of()), mrz::test::device_name)
 
-//! The same for what only devices of one driver promise.
-#define MRZ_DEVICES_OF(driver, fixture)                                                                              \
+//! The same for what only devices of the drivers that are named promise.
+#define MRZ_DEVICES_OF(fixture, ...)                                                                                 \
     GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(fixture);                                                          \
-    INSTANTIATE_TEST_SUITE_P(EveryDevice, fixture, testing::ValuesIn(mrz::test::devices_of(driver)),                 \
+    INSTANTIATE_TEST_SUITE_P(EveryDevice, fixture, testing::ValuesIn(mrz::test::devices_of({__VA_ARGS__})),          \
                              mrz::test::device_name)

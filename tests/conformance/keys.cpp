@@ -30,7 +30,7 @@ class Keys : public Conformance {
 MRZ_EVERY_DEVICE(Keys);
 
 class SoftKeys : public Keys {};
-MRZ_DEVICES_OF("soft", SoftKeys);
+MRZ_DEVICES_OF(SoftKeys, "soft");
 
 TEST_P(SoftKeys, DifferByValue)
 {

@@ -43,7 +43,7 @@ class Registration : public Conformance {
 MRZ_EVERY_DEVICE(Registration);
 //! What another adapter may do otherwise.
 class SoftRegistration : public Registration {};
-MRZ_DEVICES_OF("soft", SoftRegistration);
+MRZ_DEVICES_OF(SoftRegistration, "soft");
 
 TEST_P(Registration, BuildsExactlyThePlan)
 {
