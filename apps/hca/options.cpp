@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include <CLI/CLI.hpp>
+#include "common/command_line.hpp"
 
-#include <cerrno>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -30,15 +29,6 @@ struct Words {
     AskOptions ask;
 };
 
-[[noreturn]] void refuse(std::string limit, std::string remedy)
-{
-    throw Error{EINVAL,
-                {.trouble = Trouble::invalid,
-                 .what = "the command line",
-                 .limit = std::move(limit),
-                 .remedy = std::move(remedy)}};
-}
-
 //! "SETSxWAYS"; none: no cache.
 hca::CacheGeometry cache_of(std::string_view text, std::string_view option)
 {
@@ -52,8 +42,9 @@ hca::CacheGeometry cache_of(std::string_view text, std::string_view option)
     const auto ways = by ? std::from_chars(sets.ptr + 1, end, geometry.ways) : sets;
     if (!by || ways.ec != std::errc{} || ways.ptr != end || geometry.sets == 0 || geometry.ways == 0 ||
         geometry.ways > most_entries / geometry.sets)
-        refuse(std::string{option} + " is SETSxWAYS, of at most " + std::to_string(most_entries) + " entries",
-               "give such as 256x8");
+        app::refuse_command_line(std::string{option} + " is SETSxWAYS, of at most " + std::to_string(most_entries) +
+                                     " entries",
+                                 "give such as 256x8");
     return geometry;
 }
 
@@ -82,7 +73,7 @@ void set_addresses(firmware::Settings& settings, std::string_view name)
 ServeOptions serve_of(const Words& words)
 {
     if (words.socket.empty())
-        refuse("--socket is missing", "say where the virtual machine finds the device");
+        app::refuse_command_line("--socket is missing", "say where the virtual machine finds the device");
     ServeOptions options{.socket = words.socket, .control = std::nullopt, .adapter = {}};
     if (!words.control.empty())
         options.control = words.control;
@@ -95,7 +86,7 @@ ServeOptions serve_of(const Words& words)
     if (words.lid != 0)
         settings.lid = words.lid;
     if (!words.links.empty() && settings.link != LinkType::infiniband)
-        refuse("--link joins InfiniBand ports", "leave out --link, or --link-type");
+        app::refuse_command_line("--link joins InfiniBand ports", "leave out --link, or --link-type");
     options.adapter.links = words.links;
     hca::HcaOptions& engine = options.adapter.engine;
     engine.keys.keys = words.keys;
@@ -144,27 +135,21 @@ Options parse_options(int argc, const char* const* argv)
         "A ConnectX as a process: a PCI device for a virtual machine, which its mlx5 drivers use as they are.\n"
         "QEMU finds it by -device vfio-user-pci; see mrz-vm(1), run --hca.",
         "mrz-hca"};
+    app.set_version_flag("--version", "mrz-hca " MRZ_VERSION);
+    app.require_subcommand(0, 1);
+    app.footer("See mrz-hca(1) for QEMU's options, the control socket, the exit status and examples.");
+    add_serve(app, words);
+    CLI::App* const control = app.add_subcommand("control", "Ask a device, or break it");
+    control->add_option("path", words.ask.path, "What its --control was")->required();
+    control
+        ->add_option("words", words.ask.words,
+                     "get NAME or set NAME, and ARGUMENT=VALUE...; \"get commands\" shows all")
+        ->required();
+
     Options options;
-    try {
-        app.set_version_flag("--version", "mrz-hca " MRZ_VERSION);
-        app.require_subcommand(0, 1);
-        app.footer("See mrz-hca(1) for QEMU's options, the control socket, the exit status and examples.");
-        add_serve(app, words);
-        CLI::App* const control = app.add_subcommand("control", "Ask a device, or break it");
-        control->add_option("path", words.ask.path, "What its --control was")->required();
-        control
-            ->add_option("words", words.ask.words,
-                         "get NAME or set NAME, and ARGUMENT=VALUE...; \"get commands\" shows all")
-            ->required();
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        options.text = app.help();
+    if (const std::optional<std::string> text = app::parse_command_line(app, argc, argv)) {
+        options.text = *text;
         return options;
-    } catch (const CLI::CallForVersion& version) {
-        options.text = std::string{version.what()} + "\n";
-        return options;
-    } catch (const CLI::Error& error) {
-        refuse(error.what(), "see: mrz-hca --help");
     }
     if (app.got_subcommand("control"))
         options.ask = words.ask;

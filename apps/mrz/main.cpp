@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "commands.hpp"
 
+#include "common/command_line.hpp"
 #include "common/output.hpp"
 #include "common/signals.hpp"
 #include "common/standard_files.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -39,18 +42,6 @@ bool asks_for_json(std::string_view word)
     return word.empty() || (word.front() == '=' && std::ranges::find(denials, word) == std::end(denials));
 }
 
-int refuse_command_line(const CLI::Error& error, const CLI::App& app, int argc, char** argv)
-{
-    const std::vector<std::string> unknown = app.remaining();
-    // The parser may have stopped before it came to --json.
-    const bool json = std::any_of(argv + 1, argv + argc, asks_for_json);
-    return mrz::app::report_error(json, EINVAL,
-                                  {.trouble = mrz::Trouble::invalid,
-                                   .what = "the command line",
-                                   .limit = unknown.empty() ? error.what() : "there is no command " + unknown.front(),
-                                   .remedy = "see: mrz --help"});
-}
-
 } // namespace
 
 int main(int argc, char** argv)
@@ -75,26 +66,17 @@ int main(int argc, char** argv)
         help->add_option("command", help_names, "The command, for example: pools set");
         help->callback([&] { invocation.work = [&] { print_text(help_for(app, help_names)); }; });
 
-        try {
-            app.parse(argc, argv);
-        } catch (const CLI::CallForVersion& version) {
-            invocation.work = [text = std::string{version.what()} + "\n"] { print_text(text); };
-        } catch (const CLI::CallForHelp&) {
-            invocation.work = [text = app.help()] { print_text(text); };
-        }
+        if (std::optional<std::string> text = parse_command_line(app, argc, argv))
+            invocation.work = [text = *std::move(text)] { print_text(text); };
         return run_and_report(invocation.json, [&] {
             try {
                 invocation.work();
             } catch (const CLI::Error& error) { // "help" for something that is no command
-                throw mrz::Error{EINVAL,
-                                 {.trouble = mrz::Trouble::invalid,
-                                  .what = "the command line",
-                                  .limit = error.what(),
-                                  .remedy = "see: mrz --help"}};
+                refuse_command_line(error.what(), "see: mrz --help");
             }
         });
-    } catch (const CLI::Error& error) {
-        return refuse_command_line(error, app, argc, argv);
+    } catch (const mrz::Error& error) { // of the command line: the parser may have stopped before it came to --json
+        return report_error(std::any_of(argv + 1, argv + argc, asks_for_json), error.error_number(), error.cause());
     } catch (const std::exception& error) {
         return report_error(invocation.json, EIO,
                             {.what = error.what(), .limit = "a fault of this program", .remedy = "report it"});

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
+#include "common/command_line.hpp"
 #include "common/size.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -51,27 +49,18 @@ struct Words {
     bool no_warning = false;
 };
 
-[[noreturn]] void refuse(std::string limit, std::string remedy)
-{
-    throw Error{EINVAL,
-                {.trouble = Trouble::invalid,
-                 .what = "the command line",
-                 .limit = std::move(limit),
-                 .remedy = std::move(remedy)}};
-}
-
 MemoryOptions memory_of(const Words& words)
 {
     const MemoryOptions memory{.page_size = app::parse_size(words.page, "--page"), .arena = words.arena};
     if (memory.arena && memory.page_size == 4_KiB)
-        refuse("an arena is of hugepages", "give --page 2M or --page 1G");
+        app::refuse_command_line("an arena is of hugepages", "give --page 2M or --page 1G");
     return memory;
 }
 
 Patience patience_of(const Words& words)
 {
     if (std::isnan(words.timeout))
-        refuse("--timeout is not a number", "give 2 to 3600");
+        app::refuse_command_line("--timeout is not a number", "give 2 to 3600");
     const std::chrono::milliseconds silence{static_cast<std::int64_t>(words.timeout * 1000)};
     return {.connect = std::min(silence, std::chrono::milliseconds{10'000}), .silence = silence};
 }
@@ -80,12 +69,12 @@ std::vector<std::size_t> sizes_of(const Words& words)
 {
     if (words.operation == Operation::atomic) {
         if (words.all || (!words.size.empty() && app::parse_size(words.size, "--size") != 8))
-            refuse("an atomic operation has 8 bytes", "leave --size and --all out");
+            app::refuse_command_line("an atomic operation has 8 bytes", "leave --size and --all out");
         return {8};
     }
     if (words.all) {
         if (!words.size.empty())
-            refuse("--all and --size exclude each other", "give one of them");
+            app::refuse_command_line("--all and --size exclude each other", "give one of them");
         std::vector<std::size_t> sizes;
         for (std::size_t size = 2; size <= 8_MiB; size *= 2)
             sizes.push_back(size);
@@ -103,15 +92,16 @@ std::vector<TierKind> registrations_of(const std::string& word)
     for (const TierKind one : app::all_tiers)
         if (perf::word(one) == word)
             return {one};
-    refuse("there is no way to register \"" + word + '"', "give each, temporary, batch, resident or all");
+    app::refuse_command_line("there is no way to register \"" + word + '"',
+                             "give each, temporary, batch, resident or all");
 }
 
 ClientOptions client_of(const Words& words)
 {
     if (words.operations != 0 && words.duration != 0)
-        refuse("--iters and --duration exclude each other", "give one of them");
+        app::refuse_command_line("--iters and --duration exclude each other", "give one of them");
     if (std::isnan(words.duration))
-        refuse("--duration is not a number", "give seconds");
+        app::refuse_command_line("--duration is not a number", "give seconds");
     ClientOptions options{.host = words.host,
                           .port = std::to_string(words.port),
                           .device = words.device,
@@ -157,7 +147,8 @@ ClientOptions client_of(const Words& words)
                                          : app::parse_size(words.cache, "--cache");
     if (words.refusals) {
         if (words.operation == Operation::send || words.latency || words.bidirectional)
-            refuse("--refusals is for the keys of writes, reads or atomic operations", "leave the others out");
+            app::refuse_command_line("--refusals is for the keys of writes, reads or atomic operations",
+                                     "leave the others out");
         options.refusals = true;
         options.sizes.clear();
         settings.threads = 1;
@@ -170,8 +161,9 @@ ClientOptions client_of(const Words& words)
         check({.size = size, .operations = options.operations, .duration = options.duration}, settings);
     if (options.compare_tcp && (settings.latency || settings.bidirectional || options.rounds != 1 ||
                                 settings.operation == Operation::atomic))
-        refuse("--compare-tcp is for the bandwidth of writes, sends or reads in one direction and one round",
-               "leave the others out");
+        app::refuse_command_line(
+            "--compare-tcp is for the bandwidth of writes, sends or reads in one direction and one round",
+            "leave the others out");
     return options;
 }
 
@@ -185,7 +177,7 @@ ServerOptions server_of(const Words& words)
                           .once = words.once,
                           .patience = patience_of(words)};
     if (options.bytes < 4_KiB)
-        refuse("--memory of less than a page", "give more");
+        app::refuse_command_line("--memory of less than a page", "give more");
     return options;
 }
 
@@ -297,23 +289,17 @@ Options parse_options(int argc, const char* const* argv)
     CLI::App app{"RDMA operations between two processes: bandwidth, latency, and what registering memory costs.\n"
                  "Options are perftest's where it has them.",
                  "mrz-perf"};
+    app.set_version_flag("--version", "mrz-perf " MRZ_VERSION);
+    app.require_subcommand(1);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as getopt, and so perftest
+    app.footer("See mrz-perf(1) for the tables, the JSON keys, the exit status and examples.");
+    add_server(app, words);
+    add_client(app, words);
+
     Options options;
-    try {
-        app.set_version_flag("--version", "mrz-perf " MRZ_VERSION);
-        app.require_subcommand(1);
-        app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // as getopt, and so perftest
-        app.footer("See mrz-perf(1) for the tables, the JSON keys, the exit status and examples.");
-        add_server(app, words);
-        add_client(app, words);
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        options.text = app.help();
+    if (const std::optional<std::string> text = app::parse_command_line(app, argc, argv)) {
+        options.text = *text;
         return options;
-    } catch (const CLI::CallForVersion& version) {
-        options.text = std::string{version.what()} + "\n";
-        return options;
-    } catch (const CLI::Error& error) {
-        refuse(error.what(), "see: mrz-perf --help");
     }
     options.json = words.json;
     options.unit = words.gigabits ? Unit::gigabits : Unit::mebibytes;

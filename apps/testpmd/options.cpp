@@ -3,28 +3,19 @@
 
 #include "engines/packet_maker.hpp"
 
+#include "common/command_line.hpp"
 #include "common/size.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rte_lcore.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <string_view>
 
 namespace mrz::testpmd {
 namespace {
-
-[[noreturn]] void refuse(std::string limit, std::string remedy = "see: mrz-testpmd --help")
-{
-    throw Error{EINVAL, Cause{.trouble = Trouble::invalid,
-                              .what = "the command line",
-                              .limit = std::move(limit),
-                              .remedy = std::move(remedy)}};
-}
 
 // "0x6", or "6", which is hexadecimal, too: as testpmd reads it.
 std::optional<std::uint64_t> parse_mask(std::string_view digits)
@@ -42,8 +33,8 @@ std::vector<unsigned> parse_lcores(std::string_view mask)
 {
     const std::uint64_t bits = parse_mask(mask).value_or(0);
     if (bits == 0)
-        refuse(fmt::format("\"{}\" is no mask of lcores", mask),
-               "give hexadecimal digits, for example: --coremask=0x2");
+        app::refuse_command_line(fmt::format("\"{}\" is no mask of lcores", mask),
+                                 "give hexadecimal digits, for example: --coremask=0x2");
     std::vector<unsigned> lcores;
     for (unsigned lcore = 0; lcore < 64; ++lcore)
         if ((bits >> lcore & 1) != 0)
@@ -61,8 +52,8 @@ void add_peer(std::map<std::uint16_t, rte_ether_addr>& peers, const std::string&
     const auto [read, error] = std::from_chars(text.data(), end, port);
     if (comma == std::string::npos || error != std::errc{} || read != end || port >= RTE_MAX_ETHPORTS ||
         rte_ether_unformat_addr(text.c_str() + comma + 1, &address) != 0)
-        refuse(fmt::format("\"{}\" is no port and Ethernet address", text),
-               "give, for example: --eth-peer=0,02:00:00:00:00:01");
+        app::refuse_command_line(fmt::format("\"{}\" is no port and Ethernet address", text),
+                                 "give, for example: --eth-peer=0,02:00:00:00:00:01");
     peers[port] = address;
 }
 
@@ -153,8 +144,8 @@ PoolKind parse_kind(std::string_view text)
             return kind;
         names.push_back(to_string(kind));
     }
-    refuse(fmt::format("there is no kind of pool \"{}\"", text),
-           fmt::format("give one of: {}", fmt::join(names, ", ")));
+    app::refuse_command_line(fmt::format("there is no kind of pool \"{}\"", text),
+                             fmt::format("give one of: {}", fmt::join(names, ", ")));
 }
 
 void take_over(Options& options, const Texts& texts)
@@ -162,7 +153,8 @@ void take_over(Options& options, const Texts& texts)
     ForwardOptions& forward = options.forward;
     forward.engine = find_engine(texts.mode);
     if (forward.engine == nullptr)
-        refuse(fmt::format("there is no forward mode \"{}\"", texts.mode), "give one of: " + engine_names());
+        app::refuse_command_line(fmt::format("there is no forward mode \"{}\"", texts.mode),
+                                 "give one of: " + engine_names());
     if (!texts.shape.empty())
         forward.shape = parse_shape(texts.shape);
     if (!texts.coremask.empty())
@@ -170,8 +162,8 @@ void take_over(Options& options, const Texts& texts)
     if (!texts.tx_offloads.empty()) {
         const auto bits = parse_mask(texts.tx_offloads);
         if (!bits)
-            refuse(fmt::format("\"{}\" is no mask of offloads", texts.tx_offloads),
-                   "give hexadecimal digits, for example: --tx-offloads=0xe");
+            app::refuse_command_line(fmt::format("\"{}\" is no mask of offloads", texts.tx_offloads),
+                                     "give hexadecimal digits, for example: --tx-offloads=0xe");
         options.port.tx_offloads = *bits;
     }
     forward.topology = texts.topology == "paired"    ? Topology::paired
@@ -190,12 +182,13 @@ void take_over(Options& options, const Texts& texts)
     };
     options.memory.may_add_pages = has("--in-memory") && !has("--no-huge");
     if (options.tx_first && options.interactive && !options.auto_start)
-        refuse("--tx-first is for forwarding that starts by itself",
-               "give --auto-start too, or type: start tx_first");
+        app::refuse_command_line("--tx-first is for forwarding that starts by itself",
+                                 "give --auto-start too, or type: start tx_first");
     if (options.memory.device && options.memory.kind == PoolKind::native)
-        refuse("--domain registers an arena, and --mp-alloc=native has none", "leave out one of the two");
+        app::refuse_command_line("--domain registers an arena, and --mp-alloc=native has none",
+                                 "leave out one of the two");
     if (forward.lookup && !options.memory.device)
-        refuse("--lookup needs keys to look up", "give --domain too, for example: --domain=any");
+        app::refuse_command_line("--lookup needs keys to look up", "give --domain too, for example: --domain=any");
 }
 
 // A secondary process has neither ports nor an arena of its own; the EAL would wait for a primary one, deaf to
@@ -213,8 +206,9 @@ void check_process_type(const std::vector<std::string>& eal)
                                  : i + 1 < eal.size()        ? eal[i + 1]
                                                              : std::string{};
         if (type != "primary")
-            refuse(fmt::format("{}={} is not for this program, which makes its own ports' memory", name, type),
-                   "leave it out; programs beside one another take --in-memory, or a --file-prefix each");
+            app::refuse_command_line(
+                fmt::format("{}={} is not for this program, which makes its own ports' memory", name, type),
+                "leave it out; programs beside one another take --in-memory, or a --file-prefix each");
     }
 }
 
@@ -268,17 +262,9 @@ Options parse_options(int argc, char** argv)
     for (const char* const asking : {"-h", "--help", "--version"})
         if (std::ranges::find(options.eal, asking) != options.eal.end())
             own = {asking};
-    try {
-        std::ranges::reverse(own); // the parser's wish
-        app.parse(own);
-    } catch (const CLI::CallForHelp&) {
-        options.text = app.help();
+    if (const std::optional<std::string> text = app::parse_command_line(app, std::move(own))) {
+        options.text = *text;
         return options;
-    } catch (const CLI::CallForVersion& version) {
-        options.text = fmt::format("{}\n", version.what());
-        return options;
-    } catch (const CLI::Error& error) {
-        refuse(error.what());
     }
     take_over(options, texts);
     check_process_type(options.eal);
