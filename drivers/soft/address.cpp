@@ -2,13 +2,13 @@
 #include "address.hpp"
 
 #include <mrzone/base.hpp>
+#include <mrzone/host_port.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
-#include <utility>
+#include <optional>
 
 #include <arpa/inet.h>
 #include <strings.h>
@@ -46,38 +46,17 @@ bool is_this_machine(const std::string& host)
 
 std::uint16_t port_of(std::string_view text, bool may_choose, const std::string& what)
 {
-    std::string_view host;
-    std::string_view port;
-    bool has_port = false;
-    if (text.starts_with('[')) {
-        const std::size_t end = text.find(']');
-        if (end == std::string_view::npos || (end + 1 != text.size() && text[end + 1] != ':'))
-            refuse_text(what);
-        host = text.substr(1, end - 1);
-        has_port = end + 1 != text.size();
-        port = has_port ? text.substr(end + 2) : port;
-    } else {
-        const std::size_t colon = text.rfind(':');
-        has_port = colon != std::string_view::npos;
-        host = text.substr(0, has_port ? colon : text.size());
-        port = has_port ? text.substr(colon + 1) : port;
-        if (host.find(':') != std::string_view::npos)
-            refuse_text(what);
-    }
-    std::uint16_t number = 0;
-    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-    if (has_port && (error != std::errc{} || end != port.data() + port.size()))
+    const std::optional<HostPort> parsed = parse_host_port(text);
+    if (!parsed || (parsed->port == 0 && !may_choose))
         refuse_text(what);
-    if (number == 0 && !may_choose)
-        refuse_text(what);
-    if (!is_this_machine(std::string{host}))
+    if (!is_this_machine(parsed->host))
         throw Error{EHOSTUNREACH,
                     {.trouble = Trouble::unsupported,
                      .what = what,
-                     .limit = "the software adapter connects processes of one machine, and " + std::string{host} +
+                     .limit = "the software adapter connects processes of one machine, and " + parsed->host +
                               " is not a name of this one",
                      .remedy = "name localhost, or open a device that reaches other hosts"}};
-    return number;
+    return parsed->port;
 }
 
 SocketAddress socket_address(std::uint16_t port)

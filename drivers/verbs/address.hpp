@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! \file
-//! Addresses as people write them: "HOST:PORT".
+//! Addresses of the system, and what people write them as.
 #pragma once
 
-#include <mrzone/base.hpp>
+#include <mrzone/host_port.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace mrz::verbs {
-
-struct HostPort {
-    std::string host; //!< Without brackets; empty where none was named.
-    std::uint16_t port = 0;
-
-    friend bool operator==(const HostPort&, const HostPort&) = default;
-};
-
-//! Takes "[HOST][:PORT]" apart; an address of IPv6 is in brackets if a port follows. Nothing for what is none.
-std::optional<HostPort> parse_address(std::string_view address);
 
 //! An address of the system's.
 struct SocketAddress {

@@ -206,7 +206,7 @@ std::unique_ptr<Connection> connect(const std::shared_ptr<Pd>& pd, std::string_v
     const std::string doing = "connecting to " + std::string{address};
     const Clock::time_point deadline = deadline_after(options.timeout);
     check_private_data(options.private_data, doing);
-    const auto parsed = parse_address(address);
+    const auto parsed = parse_host_port(address);
     if (!parsed || parsed->host.empty() || parsed->port == 0)
         throw Error{EINVAL,
                     {.trouble = Trouble::invalid,

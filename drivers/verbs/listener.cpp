@@ -152,7 +152,7 @@ void bind_to_any(const CmId& id, std::uint16_t port, const std::string& doing)
 std::unique_ptr<Listener> listen(const std::shared_ptr<Pd>& pd, std::string_view address)
 {
     const std::string doing = "waiting for peers at " + std::string{address};
-    const auto parsed = parse_address(address);
+    const auto parsed = parse_host_port(address);
     if (!parsed)
         throw Error{EINVAL,
                     {.trouble = Trouble::invalid,

@@ -11,20 +11,6 @@
 namespace mrz::verbs {
 namespace {
 
-TEST(VerbsAddress, IsTakenApart)
-{
-    EXPECT_EQ(parse_address(""), (HostPort{"", 0}));
-    EXPECT_EQ(parse_address(":7471"), (HostPort{"", 7471}));
-    EXPECT_EQ(parse_address("host"), (HostPort{"host", 0}));
-    EXPECT_EQ(parse_address("10.0.0.1:65535"), (HostPort{"10.0.0.1", 65535}));
-    EXPECT_EQ(parse_address("[fe80::1]:7"), (HostPort{"fe80::1", 7}));
-    EXPECT_EQ(parse_address("[fe80::1]"), (HostPort{"fe80::1", 0}));
-    EXPECT_EQ(parse_address("fe80::1"), (HostPort{"fe80::1", 0}));
-    for (const char* const none :
-         {"host:", "host:x", "host:65536", "host:-1", "host: 7", "[]:7", "[fe80::1", "[::1]7"})
-        EXPECT_EQ(parse_address(none), std::nullopt) << none;
-}
-
 TEST(VerbsAddress, IsWrittenAsItIsRead)
 {
     SocketAddress any = any_address(7471, AF_INET6);
