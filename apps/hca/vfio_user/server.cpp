@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vfio_user/server.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace mrz::vfio_user {
@@ -24,7 +25,7 @@ void Server::serve(FileDescriptor client, const sockets::Stop& stop)
     try {
         Session{connection, served_}.run();
         log(Severity::info, "the client has gone");
-    } catch (const Error& error) {
+    } catch (const std::exception& error) { // what it broke, or for want of memory
         log(Severity::error, std::string{"a client has to go: "} + error.what());
     }
 }
