@@ -17,9 +17,17 @@ std::string page_of(unsigned shift)
     return shift > 63 ? "any size" : format_size(std::uint64_t{1} << shift);
 }
 
-std::string reason(const LimitedBy& limit, bool umem)
+// Where a key's limit is. Each of several keys has an iova of its own, which tells nothing of where in memory
+// that is.
+std::string place(const PlannedKey& key, bool alone)
 {
-    const std::string at = "iova " + format_hex(limit.at.value());
+    if (alone)
+        return "iova " + format_hex(key.limit.at.value());
+    return "the iova of offset " + format_hex(key.offset + (key.limit.at.value() - key.iova.value()));
+}
+
+std::string reason(const LimitedBy& limit, const std::string& at, bool umem)
+{
     const std::string size = page_of(limit.bit);
     switch (limit.term) {
     case LimitTerm::congruence:
@@ -144,13 +152,13 @@ std::string Plan::explain() const
     const PlannedKey& key = largest_key(*this);
     std::string line = counts(*this) + "; limited by " + std::string{to_string(limit.term)};
     if (keys.size() > 1)
-        line += " in the key at offset " + std::to_string(key.offset);
-    line += ": " + reason(limit, umem);
+        line += " in the key of " + format_size(key.length) + " at offset " + format_hex(key.offset);
+    line += ": " + reason(key.limit, place(key, keys.size() == 1), umem);
     if (better)
         line += "; placed at " + format_hex(better->iova.value()) + " it would be " +
                 (keys.size() == 1 && !indirect ? "" : "1 key, ") + counted(better->entries, "entry", "entries");
     else if (key.entries > 1)
-        line += "; " + removal(limit, umem);
+        line += "; " + removal(key.limit, umem);
     if (!proven)
         line += "; there may be a cheaper one, as the layout is too large to try all";
     return line;

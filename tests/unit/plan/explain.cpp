@@ -81,18 +81,31 @@ TEST(Explain, SaysHowManyKeysAreUnderAnIndirectOne)
     Layout odd = contiguous(4_GiB, 6_MiB);
     odd.append(DmaAddress{8_GiB + 4_KiB}, 3_MiB);
     odd.append(DmaAddress{16_GiB}, 3_MiB);
-    EXPECT_EQ(make_optimal_plan(odd, {}, both).explain(),
-              "1 key over 3 (KLM), 3 entries and 3 indirect ones; limited by length in the key at offset 0: one page "
-              "covers it all");
+    EXPECT_EQ(
+        make_optimal_plan(odd, {}, both).explain(),
+        "1 key over 3 (KLM), 3 entries and 3 indirect ones; limited by length in the key of 6 MiB at offset 0x0: "
+        "one page covers it all");
     Layout even = contiguous(4_GiB, 8_MiB);
     even.append(DmaAddress{8_GiB + 4_KiB}, 8_MiB);
     EXPECT_EQ(make_optimal_plan(even, {}, both).explain(),
-              "1 key over 2 (KSM of 8 MiB), 2 entries and 2 indirect ones; limited by length in the key at offset 0: "
-              "one page covers it all");
+              "1 key over 2 (KSM of 8 MiB), 2 entries and 2 indirect ones; limited by length in the key of 8 MiB at "
+              "offset 0x0: one page covers it all");
     EXPECT_EQ(make_optimal_plan(contiguous(4_GiB, 1_GiB), {.iova = Iova{0x7f0000200000}}, both).explain(),
               "1 key over 1 (KSM of 2 GiB), 1 entry of 1 GiB and 1 indirect one; limited by length: one page covers "
               "it all; "
               "placed at 0x100000000 it would be 1 key, 1 entry");
+}
+
+TEST(Explain, SaysWhereInMemoryOneOfSeveralKeysIsLimited)
+{
+    Layout layout = contiguous(4_GiB + 4_KiB, 3_MiB);
+    for (std::uint64_t page = 8; page > 0; --page)
+        layout.append(DmaAddress{8_GiB + page * 2_MiB}, 2_MiB);
+    EXPECT_EQ(
+        make_optimal_plan(layout, {}, {.indirect = {.klm = true}}).explain(),
+        "1 key over 2 (KLM), 9 entries and 2 indirect ones; limited by break in the key of 16 MiB at offset "
+        "0x300000: an extent begins at the iova of offset 0x500000, aligned only to 2 MiB; extents that begin at "
+        "multiples of 4 MiB would remove that");
 }
 
 TEST(IndirectKindName, IsTheWordOfThePlanFormat)

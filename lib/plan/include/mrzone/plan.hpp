@@ -126,7 +126,7 @@ struct Weights {
     friend bool operator==(const Weights&, const Weights&) = default;
 };
 
-//! How an indirect key's entries cut its memory.
+//! How the entries of an indirect key, which lead to parts of direct ones, cut its memory.
 enum class IndirectKind {
     klm, //!< Of any length.
     ksm, //!< At multiples of one power of two of its iova: all but the first and the last are of that length.
