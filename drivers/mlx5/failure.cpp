@@ -59,7 +59,7 @@ Error bad_indirect_key(const KeyFacts& facts)
         "an indirect key is not taken: its window may be longer than its entries, or the keys below it be in "
         "more levels than the device has (" +
             std::to_string(facts.max_indirection) + "); " + says,
-        "register it without indirect keys (RegionOptions::indirect), and report it");
+        "register it without indirect keys, and report it");
 }
 
 } // namespace
@@ -97,7 +97,7 @@ Error explain(const KeyFacts& facts)
         return report(ENOMEM, Trouble::unsupported, facts, "the device's keys (max_mr), or the kernel's memory",
                       "deregister some regions, or free memory");
     return report(refusal.error, Trouble::internal, facts, firmware_says(refusal),
-                  "look at the kernel's log (dmesg), which has the command, or register by Way::memory_region");
+                  "look at the kernel's log (dmesg), which has the command, or register by the way memory_region");
 }
 
 } // namespace mrz::mlx5

@@ -58,7 +58,7 @@ void check(const DomainFacts& domain, const RegisterRequest& request)
                "plan it with the limits of this device");
     if (request.options.paging == Paging::on_demand)
         refuse(domain, request, Trouble::unsupported, EOPNOTSUPP, "a umem's pages are pinned",
-               "register it by Way::memory_region, or pinned");
+               "register it by the way memory_region, or pinned");
 }
 
 // UCX met a firmware that takes no atomics over keys below which writes may be reordered (pull request 8218).

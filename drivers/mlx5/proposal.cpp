@@ -121,7 +121,7 @@ Proposal propose(const Pinnings& pinnings, const RegisterRequest& request, const
                     {.trouble = Trouble::unsupported,
                      .what = "registering " + format_size(request.length) + " on demand by umems of mlx5",
                      .limit = "a umem's pages are pinned",
-                     .remedy = "register it by Way::memory_region, which is ibv_reg_mr, or pinned"}};
+                     .remedy = "register it by the way memory_region, which is ibv_reg_mr, or pinned"}};
 
     Proposal proposal;
     const bool writes = grants(request.access, Access::local_write);
@@ -139,7 +139,7 @@ Proposal propose(const Pinnings& pinnings, const RegisterRequest& request, const
         if (way == Way::fewest_entries)
             return {.plan = *std::move(region)};
         proposal.remark = "ibv_reg_mr would have " + counted(*region) + " where umems have " +
-                          counted(proposal.plan) + " (Way::fewest_entries takes it)";
+                          counted(proposal.plan) + " (the way fewest_entries takes it)";
     }
     return proposal;
 }

@@ -52,24 +52,21 @@ Charge lacking(const Charge& used, const Charge& need, const Charge& budget)
 {
     for (const Part& part : parts) {
         const std::uint64_t all = budget.*part.value;
-        const std::string limit = std::string{"the cache's budget of "} + part.name + " (CacheOptions::" + part.name;
         if (need.*part.value > all)
             throw Error{E2BIG,
                         {.trouble = Trouble::invalid,
                          .what = "making regions",
-                         .limit = limit + ")",
+                         .limit = std::string{"the cache's budget of "} + part.name,
                          .present = all,
                          .need = need.*part.value,
-                         .remedy = "make the cache with a larger budget, or register the memory for good "
-                                   "(Domain::register_memory)"}};
+                         .remedy = "make the cache with a larger budget, or register the memory for good"}};
     }
     for (const Part& part : parts)
         if (used.*part.value + need.*part.value > budget.*part.value)
             throw Error{ENOBUFS,
                         {.trouble = Trouble::busy,
                          .what = "making regions",
-                         .limit = std::string{"leases hold all of the cache's budget of "} + part.name +
-                                  " (CacheOptions::" + part.name + ")",
+                         .limit = std::string{"leases hold all of the cache's budget of "} + part.name,
                          .present = budget.*part.value,
                          .need = used.*part.value + need.*part.value,
                          .remedy = "release leases, or make the cache with a larger budget"}};

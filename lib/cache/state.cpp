@@ -30,7 +30,7 @@ const CacheOptions& checked(const CacheOptions& options)
                     {.trouble = Trouble::invalid,
                      .what = "making a cache",
                      .limit = wrong,
-                     .remedy = "choose another value in CacheOptions"}};
+                     .remedy = "choose another value for this option"}};
     return options;
 }
 
@@ -152,7 +152,7 @@ void CacheState::close()
         throw Error{EBUSY,
                     {.trouble = Trouble::busy,
                      .what = "closing a cache",
-                     .limit = "leases hold regions",
+                     .limit = "number of leases that hold its regions",
                      .present = leases,
                      .need = 0,
                      .remedy = "release them first"}};

@@ -36,7 +36,7 @@ void check_access(Access access)
                     {.trouble = Trouble::invalid,
                      .what = "registering with rights " + format_hex(static_cast<unsigned>(access)),
                      .limit = "there are no such rights",
-                     .remedy = "combine the names of mrz::Access"}};
+                     .remedy = "combine rights by their names"}};
     if (grants(access, Access::local_write))
         return;
     // ibv_reg_mr(3): with remote write or remote atomic, local write must be set too.

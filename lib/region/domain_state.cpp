@@ -65,7 +65,7 @@ void DomainState::close()
     throw Error{EBUSY,
                 {.trouble = Trouble::busy,
                  .what = "closing a domain of " + opened_.device->name(),
-                 .limit = "in it live: " + names,
+                 .limit = "number of what lives in it (" + names + ")",
                  .present = tenants_.size(),
                  .need = 0,
                  .remedy = "destroy them first"}};

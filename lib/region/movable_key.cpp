@@ -106,7 +106,7 @@ RemoteRegion MovableKey::lead_to(std::span<const RegionPart> parts)
 {
     state_->tenant.state()->require_ours(leading);
     if (parts.empty())
-        refuse(EINVAL, leading, "there are no parts", "name one at least, or use lead_nowhere()");
+        refuse(EINVAL, leading, "there are no parts", "name one at least, or lead it nowhere");
     RemoteRegion remote{.iova = Iova{reinterpret_cast<std::uintptr_t>(parts.front().memory.data())},
                         .access = state_->options.access,
                         .page_shift = PageShift{63}};
@@ -137,7 +137,7 @@ RemoteRegion MovableKey::lead_to(std::span<const RegionPart> parts)
                      .limit = "the entries that the key was made with, one for each part and each 2 GiB of it,",
                      .present = state_->options.entries,
                      .need = entries.size(),
-                     .remedy = "make it with more (MovableKeyOptions::entries)"}};
+                     .remedy = "make it with more (option entries)"}};
     if (remote.iova.value() + (remote.length - 1) < remote.iova.value())
         refuse(EINVAL, leading, "the parts together wrap around the key's space",
                "begin with a part of a lower address");

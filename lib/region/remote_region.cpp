@@ -56,7 +56,7 @@ class Unpacker {
                  .limit = std::move(limit),
                  .present = present,
                  .need = need,
-                 .remedy = "send what RemoteRegion::pack() made, whole, by a library of the same version"}};
+                 .remedy = "send what was packed, whole, by a library of the same version"}};
 }
 
 } // namespace

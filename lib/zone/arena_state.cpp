@@ -162,14 +162,14 @@ void Arena::State::dismantle()
         return;
     }
     if (const std::size_t alive = zones; alive > 0 && !offer)
-        refuse_to_close(name, "zones of this process that live in it", alive, "destroy them first");
+        refuse_to_close(name, "number of zones of this process that live in it", alive, "destroy them first");
     if (offer) {
         // Checked before anything is taken apart, so that a refusal changes nothing.
         if (const unsigned allocations = heap->allocations(); allocations > 0)
-            refuse_to_close(name, "blocks allocated from it (" + name_tenants(windows, allocations) + ')',
+            refuse_to_close(name, "number of blocks allocated from it (" + name_tenants(windows, allocations) + ')',
                             allocations, "free them first (rte_mempool_free, rte_memzone_free, rte_free)");
         if (const std::size_t attached = offer->withdraw(); attached > 0)
-            refuse_to_close(name, "windows mapped by secondary processes", attached,
+            refuse_to_close(name, "number of its windows that secondary processes map", attached,
                             "let them close the arena first");
     }
     while (!windows.empty()) {
@@ -266,7 +266,7 @@ std::size_t Arena::State::number_of(const Domain& domain) const
                      .what = "the arena \"" + name + "\" has no keys in a domain of " + domain.name(),
                      .limit = "domains that it was built with",
                      .present = domains.size(),
-                     .remedy = "name the domain where the arena is built (ArenaOptions::domains) or attached"}};
+                     .remedy = "name the domain where the arena is built (option domains) or attached"}};
     return static_cast<std::size_t>(found - domains.begin());
 }
 

@@ -61,7 +61,7 @@ Zone Arena::reserve(std::string_view name, std::size_t size, Access access, std:
                      .limit = "domains of the arena, in which a peer's key would be",
                      .present = 0,
                      .need = 1,
-                     .remedy = "build it with ArenaOptions::domains, or ask for no remote right"}};
+                     .remedy = "build it with domains, or ask for no remote right"}};
     std::unique_lock lock{state_->mutex};
     state_->require_open();
     // DPDK's list of free pieces runs through all windows, those that the primary has added since included.

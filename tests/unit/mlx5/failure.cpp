@@ -76,7 +76,7 @@ TEST(Mlx5Failure, OfWhatIsNotKnownHasTheFirmwaresOwnWords)
     EXPECT_EQ(error.cause().trouble, Trouble::internal);
     EXPECT_THAT(error.cause().limit, HasSubstr("bad system state"));
     EXPECT_THAT(error.cause().limit, HasSubstr("0xabcdef"));
-    EXPECT_THAT(error.cause().remedy, HasSubstr("Way::memory_region")) << "which needs no command of a process";
+    EXPECT_THAT(error.cause().remedy, HasSubstr("the way memory_region")) << "which needs no command of a process";
     EXPECT_THAT(explained(Status{0x77}).cause().limit, HasSubstr("0x77"));
 }
 

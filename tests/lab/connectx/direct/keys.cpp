@@ -343,7 +343,7 @@ TEST_F(Mlx5, RefusesPagesOnDemandAndOffersAnotherWay)
     });
     EXPECT_EQ(error.error_number(), EOPNOTSUPP);
     EXPECT_THAT(error.cause().limit, HasSubstr("pinned"));
-    EXPECT_THAT(error.cause().remedy, HasSubstr("Way::memory_region"));
+    EXPECT_THAT(error.cause().remedy, HasSubstr("the way memory_region"));
     // Which this adapter refuses for a reason of its own.
     const Error other = refusal([&] {
         static_cast<void>(domain.register_memory(memory, Access::local_write,
