@@ -45,7 +45,7 @@ cp -r "$source_root/doc/examples/cpp" "$work/cpp"
 
 echo "== C"
 cd "$work/c"
-for example in pool_from_arena skeleton_forwarding storage_buffers zone_with_keys; do
+for example in lend_blocks pool_from_arena skeleton_forwarding storage_buffers zone_with_keys; do
     # shellcheck disable=SC2046 # words are wanted
     cc -Wall -Wextra -Werror -o "$example" "$example.c" $(pkg-config --cflags --libs mrzone libdpdk)
 done
@@ -72,6 +72,9 @@ done
 run "$work/c/zone_with_keys"
 grep -Eq '^for peers: 33554432 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
 grep -Eq '^for work requests here: lkey 0x[0-9a-f]+$' "$work/output"
+run "$work/c/lend_blocks"
+grep -Eq '^blocks 5 and 2: 131072 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
+grep -Eq '^block 7: 65536 bytes at iova 0x[0-9a-f]+ by rkey 0x[0-9a-f]+$' "$work/output"
 
 echo "== storage_buffers"
 "$work/c/storage_buffers" | tee "$work/output"

@@ -15,8 +15,9 @@
  *
  * What a call makes (a pointer without const) is the caller's, to be given to its destroy; every destroy takes NULL.
  * A const mrz_region * belongs to an arena or a zone, and cannot be destroyed. Things may be destroyed in any order
- * unless said otherwise: regions and caches keep their domain, leases their region, and zones their arena's memory,
- * for as long as they need it.
+ * unless said otherwise: regions, caches, readers and movable keys keep their domain, leases their region, and zones
+ * their arena's memory, for as long as they need it. A movable key keeps no region: when one that it leads to ends,
+ * it leads nowhere.
  *
  * Calls on one object may come from several threads, except its destroy, which excludes all others.
  */
