@@ -7,6 +7,17 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common/setup.sh"
 
+case ${1-} in
+-h | --help)
+    cat <<END
+usage: sudo apps/quickstart.sh [OPTIONS OF mrz demo]
+
+Installs what is missing, builds in build-release, and runs "mrz demo": 1 GiB as an arena and as plain DPDK's memory,
+what a key over each needs, and what such keys refuse. --size 256M and --json are such options; mrz(1) has all.
+END
+    exit 0
+    ;;
+esac
 need_root "$@"
 install_missing "${build_packages[@]}"
 build "$root/build-release" -Dbuildtype=release -- apps/mrz/mrz

@@ -21,6 +21,7 @@ import time
 
 MEMORY = ("4K/64MiB", "THP/64MiB", "2M/64MiB", "2M/1GiB", "1G/1GiB")
 WAYS = ("mlx5", "verbs")
+PROGRAMS = ("bench/mrz-bench", "apps/vm/mrz-vm", "apps/hca/mrz-hca")
 COMMANDS = ("CREATE_MKEY", "QUERY_MKEY", "CREATE_UMEM")
 
 # Runs a script after the other, each of which is there once its name is.
@@ -115,6 +116,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
+    for program in PROGRAMS:
+        if not (build / program).exists():
+            raise SystemExit(f"registering.py: {build / program} is missing: ninja -C {build}")
     measured = {}
     with tempfile.TemporaryDirectory(prefix="mrz-registering-") as name:
         with Guest(build, pathlib.Path(name), arguments.kernel, arguments.registration) as guest:
